@@ -444,14 +444,8 @@ def proven_duals(search: MeanSearch, rounding: float) -> Floats:
 class MeanDuals:
     """Feasible duals of the row types of a problem with squared errors, raised share by share.
 
-    Parameters
-    ----------
-    problem
-        Classes with the objective SSE.
-    terms
-        (n,) what each record adds at least to the squared errors of its class.
-    budget
-        Ends the work.
+    `problem`: classes with the objective SSE. `terms`: (n,) what each record adds at least to the
+    squared errors of its class.
 
     Attributes
     ----------

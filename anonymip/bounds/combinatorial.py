@@ -48,19 +48,9 @@ def lower_bound_of(
     by what the weaker notions leave of these and by their prices of originals; squared errors by
     nearest squared distances; releases by patterns by duals of records of their own.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    effort
-        How much work; None for thorough within a time limit, else normal.
-    budget
-        When it ends, records not looked at count as if they were published exactly.
-
-    Returns
-    -------
-    Bound or None
-        None if no argument holds.
+    `effort`: how much work; None for thorough within a time limit, else normal. `budget`: when it
+    ends, records not looked at count as if they were published exactly. Returns: None if no
+    argument holds.
     """
     if isinstance(problem.recoding, PatternGuided):
         # Imported late: only patterns need it.
@@ -100,12 +90,7 @@ def record_terms(problem: Problem, budget: Budget | None = None) -> Floats | Non
 
     With the aggregate ``"max"`` it is what the record itself loses at least.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    budget
-        When it ends, records not looked at count as if they were published exactly.
+    `budget`: when it ends, records not looked at count as if they were published exactly.
     """
     if isinstance(problem.objective, SSE):
         return squared_error_terms(problem, budget)
@@ -125,12 +110,8 @@ def squared_error_bound(problem: Problem, *, budget: Budget | None = None) -> Bo
     With s >= k, i pays f(k) at least; where records may be suppressed, at least the lesser of
     this and the price of a suppressed record. The bound is the sum over the records.
 
-    Parameters
-    ----------
-    problem
-        Equivalence classes with the objective SSE.
-    budget
-        When it ends, records not looked at count as 0.
+    `problem`: equivalence classes with the objective SSE. `budget`: when it ends, records not
+    looked at count as 0.
 
     Notes
     -----
@@ -152,16 +133,10 @@ def raised_squared_error_bound(
 
     See :mod:`anonymip.bounds.class_means` for what holds.
 
-    Parameters
-    ----------
-    problem
-        As of :func:`squared_error_bound`.
-    effort
-        How much work: ``"quick"`` ends with the terms, ``"normal"`` goes on for a quarter of a
-        minute at most, ``"thorough"`` for two minutes. None for thorough within a time limit, else
-        normal.
-    budget
-        When it ends, the best duals so far are the result.
+    `problem`: as of :func:`squared_error_bound`. `effort`: how much work: ``"quick"`` ends with the
+    terms, ``"normal"`` goes on for a quarter of a minute at most, ``"thorough"`` for two minutes.
+    None for thorough within a time limit, else normal. `budget`: when it ends, the best duals so
+    far are the result.
     """
     if not _is_squared_error(problem):
         return None
@@ -187,10 +162,7 @@ def raised_squared_error_bound(
 def squared_error_terms(problem: Problem, budget: Budget | None = None) -> Floats:
     """Return (n,) what each record adds at least to the squared errors of its class.
 
-    Raises
-    ------
-    UnsupportedObjective
-        If the objective is not SSE.
+    Raises UnsupportedObjective if the objective is not SSE.
     """
     if not _is_squared_error(problem):
         raise UnsupportedObjective(
@@ -239,20 +211,9 @@ def weaker_notion_bound(
     match besides its own that lies in some assignment, so a cycle of matches goes through it, and
     its published record covers another record too: the nearest-neighbour bound with k = 2 holds.
 
-    Parameters
-    ----------
-    problem
-        With a monotone objective.
-    effort
-        As of the nearest-neighbour bound.
-    budget
-        When it ends, records not looked at count with the loss of being published exactly.
-
-    Returns
-    -------
-    Bound or None
-        None if the objective is neither proven nor declared monotone, or the recoding is another
-        one.
+    `problem`: with a monotone objective. `effort`: as of the nearest-neighbour bound. `budget`:
+    when it ends, records not looked at count with the loss of being published exactly. Returns:
+    None if the objective is neither proven nor declared monotone, or the recoding is another one.
     """
     compiled = problem.compiled
     if not compiled.monotone:

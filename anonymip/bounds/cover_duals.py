@@ -106,20 +106,11 @@ def cover_bound(
 ) -> Bound | None:
     """Return a lower bound on the loss of any release of a weaker notion.
 
-    Parameters
-    ----------
-    problem
-        With OneK, KK or KConcealment; a diversity and limits only raise the optimum.
-    effort
-        How much work; None for thorough within a time limit, else normal.
-    budget
-        When it ends, the best bound so far is the result.
-
-    Returns
-    -------
-    Bound or None
-        None if the recoding is another one, the objective not summed, not monotone or without
-        tables, the table too large for the effort, or the budget spent before the first bound.
+    `problem`: with OneK, KK or KConcealment; a diversity and limits only raise the optimum.
+    `effort`: how much work; None for thorough within a time limit, else normal. `budget`: when it
+    ends, the best bound so far is the result. Returns: None if the recoding is another one, the
+    objective not summed, not monotone or without tables, the table too large for the effort, or the
+    budget spent before the first bound.
     """
     watch, budget = Stopwatch(), budget or Budget()
     effort = check_effort(effort, limited=budget.deadline is not None)

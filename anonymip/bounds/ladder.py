@@ -116,21 +116,11 @@ def ladder_bound(
     The name of the bound says which of them it is, and whether the work ended before all
     records were looked at.
 
-    Parameters
-    ----------
-    problem
-        With a monotone objective that has tables.
-    effort
-        How much work: ``"quick"`` ends with k-sets, ``"normal"`` takes about 20 s at most and
-        ``"thorough"`` about two minutes of 30,000 records and ten of a million. None for thorough
-        within a time limit, else normal.
-    budget
-        Ends the work; what was reached until then is a bound.
-
-    Returns
-    -------
-    Bound or None
-        None where nearest neighbours bound nothing either, or the objective has no tables.
+    `problem`: with a monotone objective that has tables. `effort`: how much work: ``"quick"`` ends
+    with k-sets, ``"normal"`` takes about 20 s at most and ``"thorough"`` about two minutes of
+    30,000 records and ten of a million. None for thorough within a time limit, else normal.
+    `budget`: ends the work; what was reached until then is a bound. Returns: None where nearest
+    neighbours bound nothing either, or the objective has no tables.
 
     Notes
     -----
@@ -151,14 +141,7 @@ class Ladder:
     the bound lower, and a time limit only ends it sooner. The work of an effort is finding k-sets,
     in a share of it; the first sweep; farther ones as they fit; and guided rounds, if these fit.
 
-    Parameters
-    ----------
-    problem
-        That has a ladder.
-    effort
-        How far.
-    budget
-        Ends all work.
+    `problem`: that has a ladder. `effort`: how far. `budget`: ends all work.
 
     Attributes
     ----------

@@ -163,18 +163,9 @@ class NearPricing:
     ) -> None:
         """List the nearest types of each.
 
-        Parameters
-        ----------
-        floors
-            (t,) what a record of each type loses in any set of k rows at least.
-        radii
-            (t,) how far to look around each.
-        aims
-            (t,) how high the duals are about.
-        most
-            Types listed for each, fewer where there are very many.
-        budget
-            What it leaves unlisted has no sets.
+        `floors`: (t,) what a record of each type loses in any set of k rows at least. `radii`: (t,)
+        how far to look around each. `aims`: (t,) how high the duals are about. `most`: types listed
+        for each, fewer where there are very many. `budget`: what it leaves unlisted has no sets.
         """
         t = len(self._counts)
         self._near = np.empty((t, min(most, t, max(self._k, NUMBERS.listed // t))), np.int32)
@@ -325,15 +316,9 @@ class NearProgram:
     def look_near(self, floors: Floats, nearest: int, pause: Budget | None = None) -> None:
         """List so many types near each.
 
-        Parameters
-        ----------
-        floors
-            (t,) what a record of each type loses at least in any set of k; infinite for those that
-            no set is to hold.
-        nearest
-            Types listed for each.
-        pause
-            Ends it before the program's own budget does.
+        `floors`: (t,) what a record of each type loses at least in any set of k; infinite for those
+        that no set is to hold. `nearest`: types listed for each. `pause`: ends it before the
+        program's own budget does.
         """
         radii = np.where(
             np.isfinite(floors), np.fmin(self.highest, NUMBERS.margin * self.aims), 0.0

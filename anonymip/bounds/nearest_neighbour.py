@@ -121,17 +121,9 @@ def nearest_neighbour_terms(problem: Problem, budget: Budget | None = None) -> F
     The terms of the members of a class of k or more add up to no more than the class's loss, so
     they are feasible duals of the covering of records by classes.
 
-    Parameters
-    ----------
-    problem
-        With a monotone objective.
-    budget
-        When it ends, records not looked at count with the loss of being published exactly.
-
-    Raises
-    ------
-    UnsupportedObjective
-        If the objective is neither proven nor declared monotone.
+    `problem`: with a monotone objective. `budget`: when it ends, records not looked at count with
+    the loss of being published exactly. Raises UnsupportedObjective if the objective is neither
+    proven nor declared monotone.
     """
     if not problem.compiled.monotone:
         raise UnsupportedObjective(

@@ -83,16 +83,9 @@ class _Sweep:
 class RecordDuals:
     """Feasible duals of the row types of a problem, raised step by step.
 
-    Parameters
-    ----------
-    problem
-        With a monotone loss that has tables.
-    terms
-        (n,) what each record loses at least; where that cannot be improved, it stays.
-    most
-        Losses that may be computed in all, times the columns that they look at.
-    budget
-        Ends the work.
+    `problem`: with a monotone loss that has tables. `terms`: (n,) what each record loses at least;
+    where that cannot be improved, it stays. `most`: losses that may be computed in all, times the
+    columns that they look at.
 
     Attributes
     ----------

@@ -20,14 +20,8 @@ class CutDual:
     Over the chosen sets, floor(members among the records / divisor) adds up to at most
     floor(coverage * records / divisor).
 
-    Parameters
-    ----------
-    records
-        Those that are counted, with each all records that are alike.
-    divisor
-        At least 2.
-    dual
-        At least 0.
+    `records`: those that are counted, with each all records that are alike. `divisor`: at least 2.
+    `dual`: at least 0.
     """
 
     records: Ints
@@ -39,13 +33,9 @@ class CutDual:
 class ColumnPool:
     """All admissible sets that a release below a target can consist of.
 
-    Parameters
-    ----------
-    target
-        Sets whose reduced cost is below the target less the value of the duals are in the pool:
-        releases that hold another one lose at least the target.
-    offsets, records
-        (c + 1,) where each set begins in the records; of records that are alike any may be named.
+    `target`: sets whose reduced cost is below the target less the value of the duals are in the
+    pool: releases that hold another one lose at least the target. `offsets, records`: (c + 1,)
+    where each set begins in the records; of records that are alike any may be named.
     """
 
     target: float

@@ -82,12 +82,8 @@ def exact_problem(problem: Problem) -> dict[str, Any]:
     that they print as, or the floats themselves where these lie at other distances: what is proven
     is exact for these.
 
-    Raises
-    ------
-    UnsupportedObjective
-        If the problem is none that certificates are for.
-    InputError
-        If it has too many records.
+    Raises UnsupportedObjective if the problem is none that certificates are for; InputError if it
+    has too many records.
     """
     reason = uncertifiable(problem)
     if reason is not None:
@@ -113,12 +109,8 @@ def exact_problem(problem: Problem) -> dict[str, Any]:
 def simple_fraction(number: float, size: float) -> Fraction:
     """Return the simplest fraction that a float can mean, or the float itself if none is simple.
 
-    Parameters
-    ----------
-    number
-        The float.
-    size
-        Of what it was computed from, which says how far rounding may have put it off.
+    `number`: the float. `size`: of what it was computed from, which says how far rounding may have
+    put it off.
     """
     exact = Fraction(number)
     near = Fraction(max(abs(size), abs(number))) / _ROUNDING

@@ -35,18 +35,9 @@ def whole_duals(
 ) -> dict[str, Any]:
     """Return a node of a certificate with the whole numbers next to duals.
 
-    Parameters
-    ----------
-    table
-        Gives the scale.
-    duals
-        Of the distinct records.
-    count
-        Of the number of classes.
-    cuts
-        Numbers of distinct records, divisor and dual of each.
-    splits
-        Duals of the splits above the node.
+    `table`: gives the scale. `duals`: of the distinct records. `count`: of the number of classes.
+    `cuts`: numbers of distinct records, divisor and dual of each. `splits`: duals of the splits
+    above the node.
     """
 
     def whole(number: float) -> int:

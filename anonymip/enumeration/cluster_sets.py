@@ -78,10 +78,7 @@ class ClusterSets:
     def only(self, kept: Flags) -> ClusterSets:
         """Return some of the sets.
 
-        Parameters
-        ----------
-        kept
-            (c,) which ones.
+        `kept`: (c,) which ones.
         """
         lengths = np.diff(self.offsets)
         places = np.repeat(kept, lengths)

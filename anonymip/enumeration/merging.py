@@ -23,14 +23,9 @@ from anonymip.runtime.arrays import Floats, Ints
 class MergedRows:
     """Records type by type, highest duals first.
 
-    Parameters
-    ----------
-    records
-        (n,) int64, original records: type by type, ascending within a type.
-    starts
-        (t + 1,) int64, where each type begins in `records`.
-    duals
-        (t,) float64, dual value of one row of each type, falling.
+    `records`: (n,) int64, original records: type by type, ascending within a type. `starts`: (t +
+    1,) int64, where each type begins in `records`. `duals`: (t,) float64, dual value of one row of
+    each type, falling.
     """
 
     records: Ints
@@ -154,14 +149,8 @@ def capped_tables(problem: Problem) -> LossTables:
 def search_rows(problem: Problem, merged: MergedRows, tables: LossTables) -> SearchRows:
     """Return the row types of a problem.
 
-    Parameters
-    ----------
-    problem
-        Gives values, diversity, and the limits that keep two types in different sets.
-    merged
-        The types with their duals, falling.
-    tables
-        Those of :func:`capped_tables`.
+    `problem`: gives values, diversity, and the limits that keep two types in different sets.
+    `merged`: the types with their duals, falling. `tables`: those of :func:`capped_tables`.
     """
     return _rows(problem, merged.first, merged.counts, merged.duals, tables)
 

@@ -212,14 +212,8 @@ class CutDuals:
     A column pays the dual of a cut once for every `divisor` of its members in the cut, rounded
     down.
 
-    Parameters
-    ----------
-    starts, types
-        Row types of the cut q: types[starts[q]:starts[q + 1]], different ones.
-    divisors
-        (cuts,) whole numbers, at least 1.
-    duals
-        (cuts,) at least 0.
+    `starts, types`: row types of the cut q: types[starts[q]:starts[q + 1]], different ones.
+    `divisors`: (cuts,) whole numbers, at least 1. `duals`: (cuts,) at least 0.
     """
 
     starts: Ints
@@ -272,27 +266,16 @@ def cuts_paid(cuts: CutDuals, members: Codes, starts: Ints, types: int) -> Float
 class Pricing:
     """The search for columns of a problem.
 
-    Parameters
-    ----------
-    problem
-        Gives table, loss, limits and diversity.
-    smallest, largest
-        Fewest and most rows of a column.
-    weight
-        What a column of s rows costs: ``"size"``, s times the loss of one of its records, as a
-        class does; ``"one"``, that loss once.
+    `problem`: gives table, loss, limits and diversity. `smallest, largest`: fewest and most rows of
+    a column. `weight`: what a column of s rows costs: ``"size"``, s times the loss of one of its
+    records, as a class does; ``"one"``, that loss once. Raises InputError if the sizes are out of
+    range, or the weight is unknown; UnsupportedObjective if the loss has no tables, is not
+    monotone, or is no sum over the records.
 
     Attributes
     ----------
     types
         The row types: records that are alike to loss, limits and diversity.
-
-    Raises
-    ------
-    InputError
-        If the sizes are out of range, or the weight is unknown.
-    UnsupportedObjective
-        If the loss has no tables, is not monotone, or is no sum over the records.
     """
 
     def __init__(self, problem: Problem, *, smallest: int, largest: int, weight: str) -> None:

@@ -179,18 +179,11 @@ def bound_branches(search: RootedSearch, begin: int, end: int, missing: int) -> 
 def search_columns(search: RootedSearch, max_nodes: int) -> int:
     """Go on with a search and return what it ends with.
 
-    Parameters
-    ----------
-    search
-        Of more values than a limit allows the loss is infinite. Of the duals of the rows the
-        highest need not come first. It begins with place (0, -1, rules.largest) and no nodes. What
-        is found comes into `found`; `followers` have room for twice as many as there are types.
-    max_nodes
-        Partial sets looked at, of all calls, at which to end.
-
-    Notes
-    -----
-    Complexity: O(m) time for each type that may join a partial set looked at.
+    `search`: of more values than a limit allows the loss is infinite. Of the duals of the rows the
+    highest need not come first. It begins with place (0, -1, rules.largest) and no nodes. What is
+    found comes into `found`; `followers` have room for twice as many as there are types.
+    `max_nodes`: partial sets looked at, of all calls, at which to end. Complexity: O(m) time for
+    each type that may join a partial set looked at.
     """
     rules, roots, path = search.rules, search.roots, search.path
     followers, found = search.followers, search.found

@@ -116,12 +116,8 @@ class _Call:
 class SquaredErrorPricing:
     """The search for classes of a problem with squared errors, as `Pricing` is for other losses.
 
-    Parameters
-    ----------
-    problem
-        Plain classes with the objective SSE.
-    smallest, largest
-        Fewest and most rows of a column.
+    `problem`: plain classes with the objective SSE. `smallest, largest`: fewest and most rows of a
+    column.
 
     Attributes
     ----------

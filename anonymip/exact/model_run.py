@@ -44,14 +44,8 @@ if TYPE_CHECKING:
 class ReadResult:
     """What is left of a solver's result after the checks.
 
-    Parameters
-    ----------
-    assignment
-        The solver's, or the incumbent's if that is better.
-    bound
-        As far as the solver can be relied on; None if unknown.
-    remarks
-        What is to be said about it.
+    `assignment`: the solver's, or the incumbent's if that is better. `bound`: as far as the solver
+    can be relied on; None if unknown. `remarks`: what is to be said about it.
     """
 
     assignment: Assignment
@@ -219,10 +213,7 @@ class ModelRun:
     ) -> ModelRun:
         """Return a run without a start.
 
-        Raises
-        ------
-        InputError
-            If a setting of the solver is out of range, or there is no such effort.
+        Raises InputError if a setting of the solver is out of range, or there is no such effort.
         """
         watch = Stopwatch()
         effort = None if effort is None else check_effort(effort)
@@ -273,10 +264,7 @@ class ModelRun:
     def kept_without_time(self, size: int, bound: Bound | None = None) -> Solution | None:
         """Return the start if there is no time or no memory for a model of so many constraints.
 
-        Raises
-        ------
-        MemoryShort
-            If there is no memory for it, and no start.
+        Raises MemoryShort if there is no memory for it, and no start.
         """
         left, needed = memory_at_hand(), BYTES_A_CONSTRAINT * size
         if left is not None and needed > left.bytes:
@@ -294,15 +282,7 @@ class ModelRun:
     def kept_without_effort(self, constraints: int = 0, sets: int = 0) -> Solution | None:
         """Return the start if the effort allows no model of this size; else limit the nodes.
 
-        Parameters
-        ----------
-        constraints, sets
-            Of the model.
-
-        Raises
-        ------
-        NoSolution
-            If it does not, and there is no start.
+        `constraints, sets`: of the model. Raises NoSolution if it does not, and there is no start.
         """
         allowed = None if self.effort is None else _ALLOWED.get(self.effort)
         if allowed is None:
@@ -339,19 +319,10 @@ class ModelRun:
     ) -> Solution:
         """Return what the solver finds; where it fails, the start with what bound is left.
 
-        Parameters
-        ----------
-        make
-            Builds the model, and says how far the solver's numbers can be relied on for it.
-        bound
-            That needs no solver; None: the one of the ladder of bounds, where it is needed.
-
-        Raises
-        ------
-        SolverError
-            If the solver fails, there is no start, and nothing else finds a release.
-        NoSolution
-            If there is neither a result nor a start, or no release obeys the rules.
+        `make`: builds the model, and says how far the solver's numbers can be relied on for it.
+        `bound`: that needs no solver; None: the one of the ladder of bounds, where it is needed.
+        Raises SolverError if the solver fails, there is no start, and nothing else finds a release;
+        NoSolution if there is neither a result nor a start, or no release obeys the rules.
         """
         try:
             self.budget.report("building the model")
@@ -387,17 +358,8 @@ class ModelRun:
     def without_solver(self, failure: BaseException, bound: Bound | None) -> Solution:
         """Return the best of start, release that refutes the solver, and a search without one.
 
-        Parameters
-        ----------
-        failure
-            Of the solver.
-        bound
-            That needs none; None if unknown.
-
-        Raises
-        ------
-        SolverError
-            If there is no release.
+        `failure`: of the solver. `bound`: that needs none; None if unknown. Raises SolverError if
+        there is no release.
         """
         reason = what_failed(failure)
         searched = search_instead(self.problem, self.budget, self.settings.seed)

@@ -26,17 +26,10 @@ from anonymip.tolerances import LOSS_RELATIVE
 class PricedSets:
     """Columns of the set-partitioning master.
 
-    Parameters
-    ----------
-    sets
-        Those that are left; `complete` says whether none is missing.
-    bound
-        Lower bound on the loss of any release, from duals that no set undercuts; None where
-        there are none.
-    found
-        How many sets there were before duals left some out.
-    duals
-        (t,) duals of the row types that no set undercuts; None where there are none.
+    `sets`: those that are left; `complete` says whether none is missing. `bound`: lower bound on
+    the loss of any release, from duals that no set undercuts; None where there are none. `found`:
+    how many sets there were before duals left some out. `duals`: (t,) duals of the row types that
+    no set undercuts; None where there are none.
     """
 
     sets: ClusterSets
@@ -61,20 +54,12 @@ def priced_sets(
     linear relaxation over what it finds are much better ones. The arithmetic is repeated here:
     duals that some set undercuts, by a solver's tolerance or by more, are lowered until none does.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    upper_bound
-        Loss of a release that is known: sets that no better one can hold are left out.
-    max_sets
-        Sets at which the enumeration gives up.
-    budget
-        Stops the enumeration and the linear program.
-    degree
-        None: the sets are classes. Else they are those of a freeform cover: of so many records
-        each, of which every record lies in so many. A set is then one part in `degree` of what
-        the duals of its records pay for: it may cost so many times as much beyond them.
+    `upper_bound`: loss of a release that is known: sets that no better one can hold are left out.
+    `max_sets`: sets at which the enumeration gives up. `budget`: stops the enumeration and the
+    linear program. `degree`: None: the sets are classes. Else they are those of a freeform cover:
+    of so many records each, of which every record lies in so many. A set is then one part in
+    `degree` of what the duals of its records pay for: it may cost so many times as much beyond
+    them.
 
     Notes
     -----

@@ -44,12 +44,7 @@ def under_assumptions(problem: Problem, source: str) -> str:
 class RefutedClaim(SolverError):
     """A solver claims that nothing is better than some loss, or possible; a release shows it is.
 
-    Parameters
-    ----------
-    message
-        What is claimed, and by whom.
-    release
-        That refutes it; None if none is at hand.
+    `message`: what is claimed, and by whom. `release`: that refutes it; None if none is at hand.
     """
 
     def __init__(self, message: str, release: Solution | None = None) -> None:
@@ -75,10 +70,7 @@ def refuse_refuted(
 ) -> None:
     """Refuse a bound that lies further above a loss than tolerances can bring it.
 
-    Raises
-    ------
-    RefutedClaim
-        With the release of this loss.
+    Raises RefutedClaim with the release of this loss.
     """
     if contradicts(loss, claimed, slack):
         raise RefutedClaim(
@@ -106,10 +98,7 @@ class Trust(Protocol):
     def compare(self, result: SolverResult, found: Solution) -> None:
         """Refuse an objective far below the loss of the release that the model's values mean.
 
-        Raises
-        ------
-        SolverError
-            If the two contradict each other.
+        Raises SolverError if the two contradict each other.
         """
         ...
 
@@ -132,13 +121,8 @@ class TrustOfLosses:
     that; a finer one is not proven by a solver's report. Nor are losses told apart that differ by
     less, as where values lie near each other.
 
-    Parameters
-    ----------
-    problem
-        What was solved.
-    by_cells
-        Whether the model adds up losses of cells. Then effects of all sizes stand side by side in
-        it, and those of the finest attribute must be told apart too.
+    `by_cells`: whether the model adds up losses of cells. Then effects of all sizes stand side by
+    side in it, and those of the finest attribute must be told apart too.
     """
 
     problem: Problem
@@ -209,10 +193,7 @@ def refuse_contradiction(result: SolverResult, found: Solution, slack: float, na
 
     Beyond them the model or the solver is wrong.
 
-    Raises
-    ------
-    SolverError
-        If the two contradict each other.
+    Raises SolverError if the two contradict each other.
     """
     claimed = result.objective
     if claimed is not None and contradicts(claimed + slack, found.objective):
@@ -226,14 +207,8 @@ def refuse_contradiction(result: SolverResult, found: Solution, slack: float, na
 def is_too_fine(problem: Problem, objective: float, *, by_cells: bool) -> bool:
     """Return whether a loss is finer than what a solver's tolerances let it tell apart.
 
-    Parameters
-    ----------
-    problem
-        What was solved.
-    objective
-        Loss of the best solution that is known.
-    by_cells
-        Whether the model adds up losses of cells.
+    `objective`: loss of the best solution that is known. `by_cells`: whether the model adds up
+    losses of cells.
     """
     effect = _largest_of_model(problem, by_cells=by_cells)
     # A constant part of the loss is none of the differences that the solver has to see.
@@ -288,10 +263,7 @@ def _least_step(problem: Problem) -> float:
 class TrustOfPatterns:
     """How far models of patterns can be relied on; costs of patterns are known, not declared.
 
-    Parameters
-    ----------
-    columns
-        What the model was built from.
+    `columns`: what the model was built from.
     """
 
     columns: PatternColumns
@@ -337,14 +309,8 @@ def trusted_bound(losses: Floats, claimed: float, objective: float) -> float | N
     no release says how fine the loss is. Where all losses are multiples of a number of few
     decimals, a bound between two of them is raised to the next.
 
-    Parameters
-    ----------
-    losses
-        That a record can have.
-    claimed
-        The solver's bound.
-    objective
-        Loss of the best release that is known; infinite without one.
+    `losses`: that a record can have. `claimed`: the solver's bound. `objective`: loss of the best
+    release that is known; infinite without one.
     """
     resolution = _resolution_of(losses)
     if claimed - objective > resolution:

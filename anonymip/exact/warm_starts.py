@@ -31,31 +31,12 @@ def find_start(
 ) -> tuple[Solution | None, list[str]]:
     """Return the solution to start from, and remarks; None if there is none.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    name
-        Of a heuristic; ``"best"``: the best of all; or ``"none"``.
-    given
-        Assignment to start from instead.
-    heuristics
-        By name.
-    seed, budget
-        Of the heuristics.
-    heuristics_ask
-        A problem whose releases are those of `problem` too, for heuristics that know no other.
-    best
-        Whether ``"best"`` is a name.
-    passing
-        Errors by which a heuristic may fail where the model does not: others are raised.
-
-    Raises
-    ------
-    InputError
-        If there is no such start.
-    InvalidAssignment
-        If the assignment given breaks a rule.
+    `name`: of a heuristic; ``"best"``: the best of all; or ``"none"``. `given`: assignment to start
+    from instead. `heuristics`: by name. `seed, budget`: of the heuristics. `heuristics_ask`: a
+    problem whose releases are those of `problem` too, for heuristics that know no other. `best`:
+    whether ``"best"`` is a name. `passing`: errors by which a heuristic may fail where the model
+    does not: others are raised. Raises InputError if there is no such start; InvalidAssignment if
+    the assignment given breaks a rule.
     """
     known = [*(["best"] if best else []), "none", *heuristics]
     if name not in known:
@@ -85,23 +66,9 @@ def begin_freeform(
     matches on both sides, and all are effective. Where no heuristic obeys the rules, the whole
     table as the set of every record may.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    name
-        Of a heuristic; ``"best"``: the best of all, lowered by ``reassign``; or ``"none"``.
-    given
-        Cover to start from instead.
-    seed, budget
-        Of the heuristics.
-
-    Raises
-    ------
-    InputError
-        If there is no such start.
-    InvalidAssignment
-        If the cover given breaks a rule.
+    `name`: of a heuristic; ``"best"``: the best of all, lowered by ``reassign``; or ``"none"``.
+    `given`: cover to start from instead. `seed, budget`: of the heuristics. Raises InputError if
+    there is no such start; InvalidAssignment if the cover given breaks a rule.
     """
     regular = problem
     if not isinstance(problem.recoding, Freeform):

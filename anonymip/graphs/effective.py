@@ -18,14 +18,7 @@ def effective_matches(cover: Cover) -> Flags:
     and another match (l, i) is effective exactly if it closes a cycle: if l and i lie in one
     strongly connected component (Theorem 1).
 
-    Parameters
-    ----------
-    cover
-        Every record lies in its own set.
-
-    Notes
-    -----
-    Complexity: O(n + edges).
+    `cover`: every record lies in its own set. Complexity: O(n + edges).
 
     References
     ----------
@@ -42,8 +35,6 @@ def components(cover: Cover) -> Codes:
 
     No assignment leads from one component into another (Wong et al., Theorem 2).
 
-    Notes
-    -----
     Complexity: O(n + edges).
     """
     n = cover.n
@@ -70,10 +61,7 @@ def ring_successors(cover: Cover) -> Ints | None:
     The set of a record must be the record and its next ones on a closed order, all sets of one
     size; several rings, as of a table in parts, and classes are rings too.
 
-    Parameters
-    ----------
-    cover
-        Every record lies in its own set.
+    `cover`: every record lies in its own set.
 
     Notes
     -----

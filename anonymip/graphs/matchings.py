@@ -62,18 +62,10 @@ def walk_matching(edges: OpenEdges, rng: np.random.Generator) -> Codes:
     Every published record remembers by which edge the walk left it last; following these edges
     from the first one gives the walk without its loops [2]_, an augmenting path.
 
-    Parameters
-    ----------
-    edges
-        A regular bipartite graph with at least one edge at each record.
-    rng
-        Source of randomness.
-
-    Notes
-    -----
-    Complexity: O(n log n) steps expected, whatever the degree: the walk for the j-th record takes
-    about 2 + n / (n - j) of them [1]_. The paper gives up walks that take much longer, for a bound
-    that holds with high probability; without this they end with probability 1.
+    `edges`: a regular bipartite graph with at least one edge at each record. `rng`: source of
+    randomness. Complexity: O(n log n) steps expected, whatever the degree: the walk for the j-th
+    record takes about 2 + n / (n - j) of them [1]_. The paper gives up walks that take much longer,
+    for a bound that holds with high probability; without this they end with probability 1.
     """
     n = len(edges.start)
     order = rng.permutation(n)
@@ -115,19 +107,9 @@ def cycle_matching(edges: OpenEdges, permutation: Codes, rng: np.random.Generato
     one, and so on until one takes what the first one gave up. No original is visited twice in
     one walk; at a dead end the walk steps back. Then all records of the cycle are matched [1]_.
 
-    Parameters
-    ----------
-    edges
-        A graph with a perfect matching.
-    permutation
-        (n,) a first original for each published record, all different.
-    rng
-        Source of randomness.
-
-    Returns
-    -------
-    matching
-        Empty if there is no perfect matching.
+    `edges`: a graph with a perfect matching. `permutation`: (n,) a first original for each
+    published record, all different. `rng`: source of randomness. Returns: empty if there is no
+    perfect matching.
 
     Notes
     -----
@@ -286,27 +268,11 @@ def draw_matching(cover: Cover, rng: np.random.Generator, *, way: str = "random 
     taken more often than one time in d by whatever is drawn first: by cycle walks on that ring 36
     times in 100. Only the later matchings, which have to take what is left, even this out.
 
-    Parameters
-    ----------
-    cover
-        Every record lies in its own set.
-    rng
-        Source of randomness; :func:`numpy.random.default_rng` without a seed takes it from the
-        operating system.
-    way
-        As in :func:`random_matchings`; only for regular covers.
-
-    Returns
-    -------
-    matching
-        (n,) int32, the original of each published record.
-
-    Raises
-    ------
-    InputError
-        If the way is unknown.
-    InvalidAssignment
-        If a record does not lie in its own set and the cover has no matching.
+    `cover`: every record lies in its own set. `rng`: source of randomness;
+    :func:`numpy.random.default_rng` without a seed takes it from the operating system. `way`: as in
+    :func:`random_matchings`; only for regular covers. Returns: (n,) int32, the original of each
+    published record. Raises InputError if the way is unknown; InvalidAssignment if a record does
+    not lie in its own set and the cover has no matching.
 
     Notes
     -----
@@ -348,15 +314,9 @@ def _cycles(edges: OpenEdges, component: NDArray[np.integer], rng: np.random.Gen
 def perfect_matching(graph: Cover) -> Codes | None:
     """Return (n,) an original for each published record, each original once; None if impossible.
 
-    Parameters
-    ----------
-    graph
-        The edges; records need not lie in their own sets.
-
-    Notes
-    -----
-    Complexity: O(edges sqrt(n)), by Hopcroft and Karp's algorithm. The matching is no random one:
-    nothing is to be published along it.
+    `graph`: the edges; records need not lie in their own sets. Complexity: O(edges sqrt(n)), by
+    Hopcroft and Karp's algorithm. The matching is no random one: nothing is to be published along
+    it.
     """
     n = graph.n
     edges = csr_array((np.ones(len(graph.members), np.int8), graph.members, graph.start), (n, n))
@@ -376,15 +336,7 @@ def assignment_counts(graph: Cover) -> Ints:
     likely, gives a match the probability of its share. A release does better: it is published along
     one of k disjoint assignments, see :func:`anonymip.graphs.draw_matching`.
 
-    Parameters
-    ----------
-    graph
-        At most 20 records.
-
-    Raises
-    ------
-    InputError
-        If the graph is larger.
+    `graph`: at most 20 records. Raises InputError if the graph is larger.
 
     Notes
     -----
@@ -434,24 +386,10 @@ def sampled_shares(
 ) -> Floats:
     """Estimate how likely the publication of a cover makes each match true.
 
-    Parameters
-    ----------
-    cover
-        Every record lies in its own set.
-    draws
-        How many matchings to draw.
-    rng, way
-        As in :func:`anonymip.graphs.draw_matching`.
-
-    Returns
-    -------
-    shares
-        (edges,) share of the matchings drawn that hold each entry of ``cover.members``.
-
-    Raises
-    ------
-    InputError
-        If there are no draws, or the way is unknown.
+    `cover`: every record lies in its own set. `draws`: how many matchings to draw. `rng, way`: as
+    in :func:`anonymip.graphs.draw_matching`. Returns: (edges,) share of the matchings drawn that
+    hold each entry of ``cover.members``. Raises InputError if there are no draws, or the way is
+    unknown.
 
     Notes
     -----

@@ -21,14 +21,9 @@ class Deficiency:
     The published records need more edges than the originals outside `originals` could give them
     (one for each edge that leads there) and those inside may take.
 
-    Parameters
-    ----------
-    published
-        Published records that cannot all have their degree.
-    originals
-        Original records that are used up by them.
-    needed, available
-        Edges that the published records need, and how many they can have at most: fewer.
+    `published`: published records that cannot all have their degree. `originals`: original records
+    that are used up by them. `needed, available`: edges that the published records need, and how
+    many they can have at most: fewer.
     """
 
     published: Ints
@@ -47,24 +42,10 @@ def regular_subgraph(
     A generalization graph keeps k-anonymity if it contains a k-regular graph, which falls into k
     disjoint assignments (Doka et al. [1]_, Section 2.1; Wong et al., Lemma 1).
 
-    Parameters
-    ----------
-    graph
-        The edges to choose from.
-    degrees
-        Wanted number of edges of each published record, or of all.
-    original_degrees
-        Likewise of the original records; None: the same.
-
-    Returns
-    -------
-    chosen
-        (edges,) which entries of ``graph.members`` are chosen, or why there is no choice.
-
-    Raises
-    ------
-    InputError
-        If degrees are negative, or the two sides want different numbers of edges.
+    `graph`: the edges to choose from. `degrees`: wanted number of edges of each published record,
+    or of all. `original_degrees`: likewise of the original records; None: the same. Returns:
+    (edges,) which entries of ``graph.members`` are chosen, or why there is no choice. Raises
+    InputError if degrees are negative, or the two sides want different numbers of edges.
 
     Notes
     -----
@@ -131,10 +112,7 @@ def circulation(n: int, tails: NDArray[np.integer], heads: NDArray[np.integer], 
 
     The (m,) edges have no loops, and none is there twice.
 
-    Raises
-    ------
-    ValueError
-        If there is none: an edge lies on no cycle, or `most` is too small.
+    Raises ValueError if there is none: an edge lies on no cycle, or `most` is too small.
 
     Notes
     -----

@@ -18,15 +18,10 @@ if TYPE_CHECKING:
 class ExportedModel:
     """What was written.
 
-    Parameters
-    ----------
-    files
-        The model first; with ``.nl`` also the names of its rows and columns.
-    rows, columns, integer_columns, nonzeros
-        Size of the linear program. Variables that no row and no cost uses are not in it; a
-        constraint with two different sides counts as one row.
-    components
-        Name, number of entries and meaning of each family of variables, then of constraints.
+    `files`: the model first; with ``.nl`` also the names of its rows and columns. `rows, columns,
+    integer_columns, nonzeros`: size of the linear program. Variables that no row and no cost uses
+    are not in it; a constraint with two different sides counts as one row. `components`: name,
+    number of entries and meaning of each family of variables, then of constraints.
     """
 
     files: tuple[Path, ...]
@@ -40,10 +35,7 @@ class ExportedModel:
 def export_files(path: Path) -> tuple[Path, ...]:
     """Return the files that a model exported to a path consists of.
 
-    Raises
-    ------
-    InputError
-        If the file's ending is not that of a format.
+    Raises InputError if the file's ending is not that of a format.
     """
     ending = path.suffix.lower()
     if ending not in _WRITERS:

@@ -155,12 +155,7 @@ def _find(formulation: str) -> Formulation:
 def formulations_of(recoding: str, *, installed: bool = False) -> tuple[str, ...]:
     """Return the names of the formulations of a recoding.
 
-    Parameters
-    ----------
-    recoding
-        Its name.
-    installed
-        Whether to import the packages that register some as well.
+    `recoding`: its name. `installed`: whether to import the packages that register some as well.
     """
     known = {**FORMULATIONS, **(_OUTSIDE.all() if installed else {})}
     return tuple(name for name, one in known.items() if one.models(recoding))
@@ -169,10 +164,7 @@ def formulations_of(recoding: str, *, installed: bool = False) -> tuple[str, ...
 def plain_formulation(recoding: str) -> str:
     """Return the formulation of a recoding that its paper gives.
 
-    Raises
-    ------
-    InputError
-        If no formulation models the recoding.
+    Raises InputError if no formulation models the recoding.
     """
     known = formulations_of(recoding)
     if not known:
@@ -186,10 +178,7 @@ def plain_formulation(recoding: str) -> str:
 def choices_of(formulation: str) -> frozenset[str]:
     """Return the names of a formulation's choices, the keyword arguments that `build` takes.
 
-    Raises
-    ------
-    InputError
-        If there is no such formulation.
+    Raises InputError if there is no such formulation.
     """
     parameters = inspect.signature(_function(_find(formulation).build)).parameters.values()
     return frozenset(one.name for one in parameters if one.kind is one.KEYWORD_ONLY)
@@ -198,17 +187,8 @@ def choices_of(formulation: str) -> frozenset[str]:
 def model_size(problem: Problem, formulation: str | None = None) -> int:
     """Return about how many constraints the model would have, without building it.
 
-    Parameters
-    ----------
-    problem
-        What to model.
-    formulation
-        Its name; None: the plain one of the problem's recoding.
-
-    Raises
-    ------
-    InputError
-        If there is no such formulation, or it does not fit recoding, objective or size.
+    `formulation`: its name; None: the plain one of the problem's recoding. Raises InputError if
+    there is no such formulation, or it does not fit recoding, objective or size.
     """
     name = plain_formulation(problem.recoding.name) if formulation is None else formulation
     found = _find(name)

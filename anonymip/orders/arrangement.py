@@ -28,12 +28,8 @@ class OrderedByValues:
     then by a digest of their values and counts, then by name; records are sorted, and drawn from
     there. Of 60 tables of a census sorted ones lost 0.2 % more.
 
-    Parameters
-    ----------
-    given, problem
-        The problem, and itself in this order.
-    records
-        (n,) record of the given problem at each place.
+    `given, problem`: the problem, and itself in this order. `records`: (n,) record of the given
+    problem at each place.
     """
 
     given: Problem
@@ -110,11 +106,8 @@ class Arrangement:
     def labels(self, picked: Ints, classes: Ints) -> Ints:
         """Return (n,) labels of the original records.
 
-        Parameters
-        ----------
-        picked, classes
-            (n,) a type and the class that one of its rows goes to; each type occurs as often as
-            it has rows.
+        `picked, classes`: (n,) a type and the class that one of its rows goes to; each type occurs
+        as often as it has rows.
         """
         labels = np.empty(len(self.records), np.int64)
         labels[self.records] = classes[np.argsort(picked, kind="stable")]

@@ -40,12 +40,7 @@ def lexicographic_parts(problem: Problem, k: int) -> Parts:
     larger, of two that are merged with, the smaller. Parts whose records agree on the attribute are
     partitioned by the next one, except that fewer than 2k records stay together.
 
-    Parameters
-    ----------
-    problem
-        Gives the table.
-    k
-        Least number of records of a part.
+    `problem`: gives the table. `k`: least number of records of a part.
 
     Notes
     -----

@@ -67,10 +67,8 @@ def stable_order(keys: Floats) -> Ints:
 def with_surrogate_loss(problem: Problem) -> Problem:
     """Return the problem, with GCP as its objective if its own has no tables.
 
-    Raises
-    ------
-    UnsupportedObjective
-        When tables are read, if an attribute has too many nodes or values even for those of GCP.
+    Raises UnsupportedObjective when tables are read, if an attribute has too many nodes or values
+    even for those of GCP.
     """
     if problem.compiled.has_tables:
         return problem
@@ -323,10 +321,7 @@ ORDERS: MappingProxyType[str, Callable[[Problem, Budget], Ints]] = MappingProxyT
 def find_order(problem: Problem, name: str, budget: Budget) -> Ints:
     """Return the (n,) records in the order of a name; ``+2opt`` behind it improves the path.
 
-    Raises
-    ------
-    InputError
-        If there is no order of that name.
+    Raises InputError if there is no order of that name.
     """
     base, plus, improvement = name.partition("+")
     if base not in ORDERS or (plus and improvement != "2opt"):
@@ -338,15 +333,7 @@ def find_order(problem: Problem, name: str, budget: Budget) -> Ints:
 def hilbert_keys(points: Floats) -> Ints:
     """Return keys whose lexicographic order is the order along the curve.
 
-    Parameters
-    ----------
-    points
-        (n, m) coordinates from 0 to 1.
-
-    Returns
-    -------
-    numpy.ndarray
-        (n, words) int64.
+    `points`: (n, m) coordinates from 0 to 1. Returns: (n, words) int64.
 
     Notes
     -----

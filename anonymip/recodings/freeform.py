@@ -39,10 +39,7 @@ def checked_cover(problem: ProblemView, assignment: Assignment) -> Cover:
     Every record lies in its own set; every set has the diversity asked for, the cells keep the
     limits.
 
-    Raises
-    ------
-    InvalidAssignment
-        Naming a record and the rule that it breaks.
+    Raises InvalidAssignment naming a record and the rule that it breaks.
     """
     if not isinstance(assignment, Cover):
         raise InvalidAssignment(None, f"is no cover but {type(assignment).__name__}")
@@ -71,10 +68,7 @@ def checked_cover(problem: ProblemView, assignment: Assignment) -> Cover:
 def describe_sets_of(problem: ProblemView, assignment: Assignment) -> Description:
     """Return what is published: the tight range, set or node of each record's set.
 
-    Raises
-    ------
-    InvalidAssignment
-        If the assignment is no cover.
+    Raises InvalidAssignment if the assignment is no cover.
     """
     if not isinstance(assignment, Cover):
         raise InvalidAssignment(None, f"is no cover but {type(assignment).__name__}")
@@ -257,10 +251,7 @@ class _Weaker:
     def check(self, problem: ProblemView, assignment: Assignment) -> None:
         """Check the cover.
 
-        Raises
-        ------
-        InvalidAssignment
-            Naming a record and the rule that it breaks.
+        Raises InvalidAssignment naming a record and the rule that it breaks.
         """
         for found, what in self._owed(checked_cover(problem, assignment)):
             few = found < problem.k

@@ -223,12 +223,7 @@ def published_cells(microdata: Microdata, given: Levels) -> Codes:
 def outliers(problem: ProblemView, labels: NDArray[np.integer]) -> Flags:
     """Return (n,) the records of classes that break a rule.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    labels
-        (n,) class of every record, by the cells it would show.
+    `labels`: (n,) class of every record, by the cells it would show.
     """
     sizes = np.bincount(labels)
     kept = sizes >= problem.k

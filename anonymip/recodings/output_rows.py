@@ -70,10 +70,7 @@ class OutputRows:
 def recoding_of(problem: AskedProblem) -> PatternGuided:
     """Return the problem's recoding, which must be one of patterns.
 
-    Raises
-    ------
-    InputError
-        If it is another.
+    Raises InputError if it is another.
     """
     recoding = problem.recoding
     if not isinstance(recoding, PatternGuided):
@@ -114,10 +111,7 @@ def grid_of(losses: Floats) -> int:
 def refuse_unshared(problem: AskedProblem, record: int) -> NoReturn:
     """Refuse a problem with a record that can share no row.
 
-    Raises
-    ------
-    NoSolution
-        Always.
+    Raises NoSolution always.
     """
     raise NoSolution(
         f"record {record} shares no row with {problem.k - 1} others under any pattern of the mask",
@@ -128,23 +122,9 @@ def refuse_unshared(problem: AskedProblem, record: int) -> NoReturn:
 def output_rows(problem: AskedProblem, *, least: int | None = None) -> OutputRows:
     """Return all output rows that at least k records may be published as.
 
-    Parameters
-    ----------
-    problem
-        With patterns as its recoding.
-    least
-        Another number than k.
-
-    Notes
-    -----
-    Complexity: O(t p m) time, O(t p) memory.
-
-    Raises
-    ------
-    InputError
-        If the problem asks for another recoding, or types times patterns are too many.
-    UnsupportedObjective
-        If the loss of a pattern depends on the record.
+    `problem`: with patterns as its recoding. `least`: another number than k. Complexity: O(t p m)
+    time, O(t p) memory. Raises InputError if the problem asks for another recoding, or types times
+    patterns are too many; UnsupportedObjective if the loss of a pattern depends on the record.
     """
     microdata, (stars, costs, price) = problem.microdata, priced_patterns(problem)
     types = microdata.row_types()
@@ -183,21 +163,9 @@ def output_rows(problem: AskedProblem, *, least: int | None = None) -> OutputRow
 def representatives(row_of: Codes, costs: Floats) -> Codes:
     """Return the output row that stands for each: the cheapest that the same row types share.
 
-    Parameters
-    ----------
-    row_of
-        (p, t) int32, output row of each row type under each pattern; -1 for none.
-    costs
-        (r,) float64, cost of a record in each output row.
-
-    Returns
-    -------
-    NDArray
-        (r,) int32, the first among equals; rows that no type may become stand for themselves.
-
-    Notes
-    -----
-    Complexity: O(t p log(t p)).
+    `row_of`: (p, t) int32, output row of each row type under each pattern; -1 for none. `costs`:
+    (r,) float64, cost of a record in each output row. Returns: (r,) int32, the first among equals;
+    rows that no type may become stand for themselves. Complexity: O(t p log(t p)).
     """
     count = len(costs)
     pattern, type_of = np.nonzero(row_of >= 0)
@@ -238,19 +206,9 @@ def representatives(row_of: Codes, costs: Floats) -> Codes:
 def rows_alike(codes: Codes, stars: Flags) -> tuple[Ints, int]:
     """Return which rows look alike through a pattern.
 
-    Parameters
-    ----------
-    codes
-        (t, m) int32, C-contiguous.
-    stars
-        (m,) bool, columns that do not count.
-
-    Returns
-    -------
-    labels
-        (t,) int64, equal exactly for rows that look alike, numbered by first appearance.
-    count
-        How many labels there are.
+    `codes`: (t, m) int32, C-contiguous. `stars`: (m,) bool, columns that do not count. Returns:
+    (t,) int64, equal exactly for rows that look alike, numbered by first appearance; how many
+    labels there are.
     """
     labels = np.empty(len(codes), np.int64)
     size = 1 << max(4, int(2 * len(codes)).bit_length())

@@ -169,12 +169,7 @@ class PatternGuided:
 class MaskSection(NamedTuple):
     """What a section asks for.
 
-    Parameters
-    ----------
-    recoding
-        The patterns.
-    objective
-        What stars cost; None if nothing is said.
+    `recoding`: the patterns. `objective`: what stars cost; None if nothing is said.
     """
 
     recoding: PatternGuided
@@ -226,10 +221,7 @@ def read_mask_section(given: Mapping[str, Any], *, suppression: bool = False) ->
 def listed_columns(text: str) -> tuple[str, ...]:
     """Return the columns that a text lists with commas; a name with a comma stands in quotes.
 
-    Raises
-    ------
-    InputError
-        If quotes are not closed, or a name is empty.
+    Raises InputError if quotes are not closed, or a name is empty.
     """
     try:
         names = next(csv.reader([text], skipinitialspace=True, strict=True), [])

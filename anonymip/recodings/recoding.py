@@ -14,12 +14,7 @@ from anonymip.recodings.rules.limits import Limit
 class SizeLimit(NamedTuple):
     """How large a class of some optimal assignment needs to be.
 
-    Parameters
-    ----------
-    size
-        Largest size needed; None if no limit is proven.
-    reason
-        Why.
+    `size`: largest size needed; None if no limit is proven. `reason`: why.
     """
 
     size: int | None

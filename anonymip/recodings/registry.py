@@ -41,17 +41,9 @@ _MEMBERS = tuple(name for name in vars(Recoding) if not name.startswith("_"))
 def find_recoding(name: str, *, suppression: bool = False) -> Recoding:
     """Return the recoding of a name.
 
-    Parameters
-    ----------
-    name
-        Of a built-in recoding, or of one that an installed package registers.
-    suppression
-        Whether whole records may be suppressed.
-
-    Raises
-    ------
-    InputError
-        If there is none, its package cannot be used, or it does not suppress records.
+    `name`: of a built-in recoding, or of one that an installed package registers. `suppression`:
+    whether whole records may be suppressed. Raises InputError if there is none, its package cannot
+    be used, or it does not suppress records.
     """
     make = RECODINGS.get(name) or _OUTSIDE.find(name)
     if make is None:
@@ -69,10 +61,7 @@ def find_recoding(name: str, *, suppression: bool = False) -> Recoding:
 def as_recoding(given: object) -> Recoding:
     """Return a recoding, or the one that a name means.
 
-    Raises
-    ------
-    InputError
-        If there is none of that name, or it is no recoding.
+    Raises InputError if there is none of that name, or it is no recoding.
     """
     if isinstance(given, str):
         return find_recoding(given)

@@ -21,24 +21,9 @@ _SIZES = 64
 def describe_sets(microdata: Microdata, start: Ints, members: NDArray[np.integer]) -> Description:
     """Return what is published for each of the given sets of records.
 
-    Parameters
-    ----------
-    microdata
-        The table.
-    start
-        (sets + 1,) where each set begins in `members`; none is empty.
-    members
-        Records of all sets.
-
-    Returns
-    -------
-    Description
-        One row for each set.
-
-    Notes
-    -----
-    Complexity: O(m e log s) for e members in all in sets of s; O(m e log e) if the sets have very
-    many different sizes.
+    `start`: (sets + 1,) where each set begins in `members`; none is empty. `members`: records of
+    all sets. Returns: one row for each set. Complexity: O(m e log s) for e members in all in sets
+    of s; O(m e log e) if the sets have very many different sizes.
     """
     count, m = len(start) - 1, microdata.m
     lower, upper = np.full((count, m), np.nan), np.full((count, m), np.nan)
@@ -91,16 +76,8 @@ def _sorted_within(codes: Codes, start: Ints) -> Codes:
 def equal_rows(cells: NDArray[np.integer], left_out: Flags) -> Classes:
     """Return the classes of records whose published cells are equal.
 
-    Parameters
-    ----------
-    cells
-        (n, m) number of each published cell: equal exactly where cells of a column are.
-    left_out
-        (n,) records that are in no class.
-
-    Notes
-    -----
-    Complexity: O(m n log n).
+    `cells`: (n, m) number of each published cell: equal exactly where cells of a column are.
+    `left_out`: (n,) records that are in no class. Complexity: O(m n log n).
     """
     labels = np.zeros(len(cells), np.int64)
     for column in cells.T:
@@ -143,14 +120,10 @@ STAR = -1
 class LevelMap:
     """The cells of an attribute at each of its levels.
 
-    Parameters
-    ----------
-    cells
-        (levels, L) int32, what each of L observed values is published as at each level: a node of
-        the hierarchy; without one the value itself at level 0, a star (-1) at level 1.
-    nested
-        Whether values with one cell at a level have one at every level above it too. Paths of
-        equal length whose groups each keep to one level are nested; padding may break it.
+    `cells`: (levels, L) int32, what each of L observed values is published as at each level: a node
+    of the hierarchy; without one the value itself at level 0, a star (-1) at level 1. `nested`:
+    whether values with one cell at a level have one at every level above it too. Paths of equal
+    length whose groups each keep to one level are nested; padding may break it.
     """
 
     cells: Codes
@@ -163,16 +136,7 @@ class LevelMap:
         With a hierarchy level l of a value is the l-th label of its path, as the path is given:
         padded labels stand where they stand, and a path that is too short ends in the root.
 
-        Parameters
-        ----------
-        microdata
-            The table.
-        attribute
-            Its position.
-
-        Notes
-        -----
-        Complexity: O(values of the hierarchy times its height).
+        `attribute`: its position. Complexity: O(values of the hierarchy times its height).
         """
         values = len(microdata.levels[attribute])
         hierarchy = microdata.attributes[attribute].hierarchy

@@ -105,16 +105,11 @@ def pattern_program(
 ) -> PatternProgram:
     """Return the program of a problem; single use and diversity, which only raise the optimum, out.
 
-    Parameters
-    ----------
-    problem
-        With patterns as its recoding.
-    rows
-        Its output rows, if they are known.
-    relaxed
-        Whether the pattern of stars only, if it is allowed, needs no k records. Every record has
-        it as a way out, and without it the rest often falls into parts. A release that uses it for
-        none or for at least k records is one of the problem itself.
+    `problem`: with patterns as its recoding. `rows`: its output rows, if they are known. `relaxed`:
+    whether the pattern of stars only, if it is allowed, needs no k records. Every record has it as
+    a way out, and without it the rest often falls into parts. A release that uses it for none or
+    for at least k records is one of the problem itself. Raises NoSolution if no release exists,
+    since a record shares no output row with k - 1 others.
 
     Notes
     -----
@@ -122,11 +117,6 @@ def pattern_program(
     types with the same output rows under all patterns are merged: one may take the place of another
     in every release. Where a suppressed record costs no more than one under the pattern of stars
     only, the pattern is not needed. Complexity: O(t p log(t p)).
-
-    Raises
-    ------
-    NoSolution
-        If no release exists, since a record shares no output row with k - 1 others.
     """
     rows = output_rows(problem) if rows is None else rows
     starred = np.flatnonzero(rows.stars.all(axis=1))

@@ -39,21 +39,10 @@ def pattern_row_bound(problem: Problem) -> Bound:
     included; it pays no less than the cheapest of these, or than what a suppressed record costs
     where that is allowed. Single use and diversity only raise the optimum.
 
-    Parameters
-    ----------
-    problem
-        With patterns as its recoding.
-
-    Notes
-    -----
-    Complexity: O(t p m) for t row types and p patterns; patterns that cost more than all that
-    is needed are not looked at. Tight where all records need as many stars, as in tables that hold
-    every combination of values.
-
-    Raises
-    ------
-    NoSolution
-        If a record shares no output row with k - 1 others.
+    `problem`: with patterns as its recoding. Complexity: O(t p m) for t row types and p patterns;
+    patterns that cost more than all that is needed are not looked at. Tight where all records need
+    as many stars, as in tables that hold every combination of values. Raises NoSolution if a record
+    shares no output row with k - 1 others.
     """
     watch = Stopwatch()
     terms = pattern_row_terms(problem)
@@ -105,28 +94,12 @@ def pattern_lagrangian_bound(
     the row bound by steps along the averaged subgradient; the best duals seen are evaluated again,
     in whole numbers.
 
-    Parameters
-    ----------
-    problem
-        With patterns as its recoding. Single use and diversity only raise the optimum.
-    rounds
-        Iterations, first and last step of each round; None for as many as usually come within a few
-        thousandths of the best.
-    relaxed
-        Whether the pattern of stars only is taken to need no k records, which is faster and
-        usually loses nothing.
-    budget
-        Ends the ascent.
-
-    Notes
-    -----
-    Complexity: O(t p) in an iteration for t row types and p patterns; patterns that cost
-    more than a record's dual do not look at it.
-
-    Raises
-    ------
-    NoSolution
-        If a record shares no output row with k - 1 others.
+    `problem`: with patterns as its recoding. Single use and diversity only raise the optimum.
+    `rounds`: iterations, first and last step of each round; None for as many as usually come within
+    a few thousandths of the best. `relaxed`: whether the pattern of stars only is taken to need no
+    k records, which is faster and usually loses nothing. `budget`: ends the ascent. Complexity: O(t
+    p) in an iteration for t row types and p patterns; patterns that cost more than a record's dual
+    do not look at it. Raises NoSolution if a record shares no output row with k - 1 others.
     """
     watch = Stopwatch()
     program = pattern_program(problem, relaxed=relaxed)
@@ -137,23 +110,10 @@ def pattern_lagrangian_bound(
 def pattern_bound(problem: Problem, *, budget: Budget | None = None) -> Bound | None:
     """Return the better of the row bound and the Lagrangian bound, as far as they are possible.
 
-    Parameters
-    ----------
-    problem
-        With patterns as its recoding.
-    budget
-        Ends the ascent of the Lagrangian bound.
-
-    Returns
-    -------
-    Bound or None
-        None if the loss of a pattern depends on the record. Where types times patterns are too many
-        to hold, the row bound is all.
-
-    Raises
-    ------
-    NoSolution
-        If a record shares no output row with k - 1 others.
+    `problem`: with patterns as its recoding. `budget`: ends the ascent of the Lagrangian bound.
+    Returns: None if the loss of a pattern depends on the record. Where types times patterns are too
+    many to hold, the row bound is all. Raises NoSolution if a record shares no output row with k -
+    1 others.
     """
     try:
         simple = pattern_row_bound(problem)

@@ -79,10 +79,7 @@ class Certificate:
 def checker_beside(path: Path) -> Path:
     """Return where the checker of a certificate goes.
 
-    Raises
-    ------
-    InputError
-        If the certificate would have its name, or something else lies there.
+    Raises InputError if the certificate would have its name, or something else lies there.
     """
     place = path.parent / CHECKER
     if path.name == CHECKER:

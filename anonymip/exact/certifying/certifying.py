@@ -67,16 +67,8 @@ def prove_by_tree(
 ) -> tuple[dict[str, Any], int] | None:
     """Return a tree over some sets, and what all its leaves prove; None without time for a root.
 
-    Parameters
-    ----------
-    sets
-        That a release which loses at most the goal can have.
-    goal
-        To be exceeded.
-    budget
-        Ends the search.
-    max_nodes
-        End it too.
+    `sets`: that a release which loses at most the goal can have. `goal`: to be exceeded. `budget`:
+    ends the search. `max_nodes`: end it too.
     """
     scale = sets.table.scale
     vertex = solve_over(sets, (), (), budget)
@@ -211,10 +203,7 @@ _SHARES = (1.0, 0.75, 0.5, 0.25, 0.1)
 class Pools:
     """Finds the sets of a problem whose reduced costs are at most a limit.
 
-    Parameters
-    ----------
-    problem, table
-        The same, for the package and in whole numbers.
+    `problem, table`: the same, for the package and in whole numbers.
     """
 
     def __init__(self, problem: Problem, table: Table) -> None:

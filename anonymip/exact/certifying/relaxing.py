@@ -31,14 +31,8 @@ _BLUR = 1e-6
 class Sets:
     """Admissible sets with their costs.
 
-    Parameters
-    ----------
-    table
-        Of the certificate.
-    members
-        Distinct records of each, ascending.
-    costs
-        In parts of the table's scale.
+    `table`: of the certificate. `members`: distinct records of each, ascending. `costs`: in parts
+    of the table's scale.
     """
 
     table: Table
@@ -88,16 +82,9 @@ class Sets:
 class Vertex:
     """An optimal vertex of the relaxation over some sets.
 
-    Parameters
-    ----------
-    value
-        Its cost.
-    shares
-        (sets,) how much of each it takes.
-    duals
-        (rows of the program,) its duals: of records, of the number of classes, of splits and cuts.
-    matrix
-        (rows of the program, sets) coefficients.
+    `value`: its cost. `shares`: (sets,) how much of each it takes. `duals`: (rows of the program,)
+    its duals: of records, of the number of classes, of splits and cuts. `matrix`: (rows of the
+    program, sets) coefficients.
     """
 
     value: float

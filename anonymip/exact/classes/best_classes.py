@@ -99,19 +99,11 @@ def solve_rows(
 ) -> int:
     """Find the best classes of some rows and return PROVEN, CAPPED or INFEASIBLE.
 
-    Parameters
-    ----------
-    tables, rows, rules
-        Of a problem that :func:`compiles`.
-    work
-        For at least `size` rows. Holds the answer afterwards: `labels` the classes, numbered in
-        the order in which they first appear; `result` the loss and a lower bound on it.
-    chosen
-        The rows of the sub-problem, the first `size` of them.
-    size
-        How many.
-    max_nodes
-        Partial sets and partial covers to look at before it ends with the best that it has.
+    `tables, rows, rules`: of a problem that :func:`compiles`. `work`: for at least `size` rows.
+    Holds the answer afterwards: `labels` the classes, numbered in the order in which they first
+    appear; `result` the loss and a lower bound on it. `chosen`: the rows of the sub-problem, the
+    first `size` of them. `size`: how many. `max_nodes`: partial sets and partial covers to look at
+    before it ends with the best that it has.
     """
     work.nodes[0] = 0
     work.result[0], work.result[1] = np.inf, np.inf
@@ -467,20 +459,9 @@ def solve_relaxation(
 
     Minus infinity if the sets of k rows are too many.
 
-    Parameters
-    ----------
-    tables, rules
-        As in the sub-problem, where losses are summed.
-    work
-        With the ranked types.
-    count
-        Types.
-    most
-        Bounds from here on are good enough.
-
-    Notes
-    -----
-    Complexity: for each pivot the types squared and the number of sets of k rows.
+    `tables, rules`: as in the sub-problem, where losses are summed. `work`: with the ranked types.
+    `count`: types. `most`: bounds from here on are good enough. Complexity: for each pivot the
+    types squared and the number of sets of k rows.
     """
     if not list_row_sets(tables, rules, work, count):
         return -np.inf

@@ -166,10 +166,7 @@ def _ran_out(columns: PricedSets) -> Stopped | None:
 def _pick(problem: Problem, columns: PricedSets) -> tuple[str, str]:
     """Return the formulation for a problem, and why.
 
-    Raises
-    ------
-    InputError
-        If there are too many possible classes and too many pairs of records.
+    Raises InputError if there are too many possible classes and too many pairs of records.
     """
     if columns.sets.complete:
         return "set-partition", f"{columns.found:,} possible classes"

@@ -183,24 +183,12 @@ def cheapest_cover(
 ) -> tuple[int, bool]:
     """Find the cheapest cover below `gap`.
 
-    Parameters
-    ----------
-    summed
-        Whether costs of sets add up; else the largest counts.
-    packing, found, cover
-        Counts of the types; the sets, those of each first type by cost; workspace.
-    count
-        Types.
-    gap, slack
-        Covers that cost this much, or less by no more than the slack, are not looked for.
-    nodes, max_nodes
-        (1,) partial covers looked at, and at how many to end.
-
-    Returns
-    -------
-    sets, complete
-        How many sets the best cover has, written to `best`, 0 if there is none; and whether the
-        search came to its end.
+    `summed`: whether costs of sets add up; else the largest counts. `packing, found, cover`: counts
+    of the types; the sets, those of each first type by cost; workspace. `count`: types. `gap,
+    slack`: covers that cost this much, or less by no more than the slack, are not looked for.
+    `nodes, max_nodes`: (1,) partial covers looked at, and at how many to end. Returns: how many
+    sets the best cover has, written to `best`, 0 if there is none; and whether the search came to
+    its end.
     """
     cover.stamp[0] += 1
     # Nothing is covered yet, and the first set must hold the first type.

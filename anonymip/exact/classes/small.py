@@ -152,12 +152,7 @@ def compare_exactly(solution: Solution, budget: Budget, seed: int) -> Solution:
     A solver, and duals that are repaired, take losses for equal that differ by less than their
     tolerances; in a small table they are told apart by a search that has none.
 
-    Parameters
-    ----------
-    solution
-        Of a method that went on until its proof ended.
-    budget, seed
-        Of the search.
+    `solution`: of a method that went on until its proof ended. `budget, seed`: of the search.
     """
     bound, problem = solution.bound, solution.problem
     ended = solution.status.stopped is Stopped.GAP and budget.stop_reason() is None
@@ -194,16 +189,9 @@ def compare_exactly(solution: Solution, budget: Budget, seed: int) -> Solution:
 class _PackedSets:
     """The sets in words, as the cover search reads them.
 
-    Parameters
-    ----------
-    rank
-        Types of the enumeration, highest duals first.
-    packing, found
-        Of the types in that order.
-    dual_sum, dual_size
-        Sum of the duals of all rows, and of their absolute values.
-    fits
-        Whether the counts fit in one word.
+    `rank`: types of the enumeration, highest duals first. `packing, found`: of the types in that
+    order. `dual_sum, dual_size`: sum of the duals of all rows, and of their absolute values.
+    `fits`: whether the counts fit in one word.
     """
 
     rank: Ints
@@ -217,10 +205,7 @@ class _PackedSets:
 def _solve_enumerated(problem: Problem, budget: Budget, max_nodes: int, seed: int) -> SmallResult:
     """Return the best classes of a problem: list all possible ones, then search for a cover.
 
-    Raises
-    ------
-    NoSolution
-        If no release keeps the rules, or none was found before the search ended.
+    Raises NoSolution if no release keeps the rules, or none was found before the search ended.
     """
     start = _start(problem, budget, seed)
     upper = None if start is None else start.objective

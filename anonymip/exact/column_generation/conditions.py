@@ -63,12 +63,9 @@ class ColumnRules(Covering):
 def column_rules(problem: Problem) -> ColumnRules:
     """Return the rules of a problem's columns.
 
-    Raises
-    ------
-    InputError
-        If the recoding is another one, or sets differ in size or must be reciprocal or diverse.
-    UnsupportedObjective
-        If the loss is not summed, or lacks the property on which the sizes rest.
+    Raises InputError if the recoding is another one, or sets differ in size or must be reciprocal
+    or diverse; UnsupportedObjective if the loss is not summed, or lacks the property on which the
+    sizes rest.
     """
     compiled = problem.compiled
     if not isinstance(problem.recoding, EquivalenceClasses | Freeform):

@@ -71,17 +71,9 @@ def unmet_by_sizes(problem: Problem) -> str | None:
 def solve_every_size(run: ModelRun) -> Solution:
     """Return the best cover by sets of any one size, with a bound where all sizes were decided.
 
-    Parameters
-    ----------
-    run
-        Of a problem that :func:`needs_every_size`, and has not :func:`too_many_sets`.
-
-    Raises
-    ------
-    NoSolution
-        If there is no cover, or none was found in time.
-    SolverError
-        If a solver fails, and no release is known.
+    `run`: of a problem that :func:`needs_every_size`, and has not :func:`too_many_sets`. Raises
+    NoSolution if there is no cover, or none was found in time; SolverError if a solver fails, and
+    no release is known.
     """
     problem, best = run.problem, run.incumbent
     lowest, solver, decided = inf, None, True

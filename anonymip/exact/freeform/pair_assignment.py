@@ -77,27 +77,10 @@ def pair_losses_within_limits(problem: Problem, budget: Budget) -> Floats | None
 def best_partners(costs: Floats, budget: Budget) -> tuple[Ints, Floats] | None:
     """Return the partners of an assignment of least cost and the duals of the columns.
 
-    Parameters
-    ----------
-    costs
-        (n, n), infinite where no pair is allowed.
-    budget
-        When it ends before the assignment is complete, there is no answer. For few records only an
-        interrupt ends it.
-
-    Returns
-    -------
-    tuple of arrays or None
-        (n,) the partner of each record and (n,) duals; None if the budget ended before.
-
-    Raises
-    ------
-    NoSolution
-        If limits leave no assignment.
-
-    Notes
-    -----
-    Complexity: O(n^3) at worst.
+    `costs`: (n, n), infinite where no pair is allowed. `budget`: when it ends before the assignment
+    is complete, there is no answer. For few records only an interrupt ends it. Returns: (n,) the
+    partner of each record and (n,) duals; None if the budget ended before. Complexity: O(n^3) at
+    worst. Raises NoSolution if limits leave no assignment.
     """
     if len(costs) <= _SOON_ASSIGNED:
         budget = budget.renewed(None)
@@ -115,14 +98,8 @@ def best_partners(costs: Floats, budget: Budget) -> tuple[Ints, Floats] | None:
 def dual_bound(costs: Floats, partners: Ints, duals: Floats) -> float:
     """Return a lower bound on the cost of every assignment, near the least for optimal duals.
 
-    Parameters
-    ----------
-    costs
-        (n, n), infinite where no pair is allowed.
-    partners
-        (n,) an assignment; its cost bounds the rounding.
-    duals
-        (n,) of the columns; any give a bound.
+    `costs`: (n, n), infinite where no pair is allowed. `partners`: (n,) an assignment; its cost
+    bounds the rounding. `duals`: (n,) of the columns; any give a bound.
 
     Notes
     -----

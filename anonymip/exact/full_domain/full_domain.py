@@ -32,16 +32,10 @@ Place = tuple[int, ...]
 class LevelCells:
     """The levels of all attributes that differ on the observed values.
 
-    Parameters
-    ----------
-    microdata
-        The table.
-    levels
-        For each attribute the levels that publish something else than the one below, ascending.
-    cells
-        For each attribute (levels, L) int32, the cell of each observed value at those levels.
-    nested
-        For each attribute whether values with one cell have one at all higher levels.
+    `levels`: for each attribute the levels that publish something else than the one below,
+    ascending. `cells`: for each attribute (levels, L) int32, the cell of each observed value at
+    those levels. `nested`: for each attribute whether values with one cell have one at all higher
+    levels.
     """
 
     microdata: Microdata
@@ -75,12 +69,8 @@ class LevelCells:
     def published(self, codes: Codes, places: Ints) -> CellBatch:
         """Return the cells of rows, as an objective sees them.
 
-        Parameters
-        ----------
-        codes
-            (B, m) values of each row.
-        places
-            (B, m) or (1, m) place of each row in the lattice.
+        `codes`: (B, m) values of each row. `places`: (B, m) or (1, m) place of each row in the
+        lattice.
         """
         microdata = self.microdata
         places = np.broadcast_to(places, codes.shape)
@@ -129,13 +119,8 @@ class LevelCells:
 class Judgement(NamedTuple):
     """What is found out about one place.
 
-    Parameters
-    ----------
-    loss
-        Of the release; infinite if it is not allowed.
-    surplus
-        What the places below lose at least beyond their own generalization; infinite if none of
-        them is allowed.
+    `loss`: of the release; infinite if it is not allowed. `surplus`: what the places below lose at
+    least beyond their own generalization; infinite if none of them is allowed.
     """
 
     loss: float
@@ -145,20 +130,13 @@ class Judgement(NamedTuple):
 class LevelLattice:
     """Lower bounds of all combinations of levels, sharpened by each place that is judged.
 
-    Parameters
-    ----------
-    problem
-        With full-domain generalization as its recoding.
+    `problem`: with full-domain generalization as its recoding. Raises InputError if there are more
+    places than are held at once.
 
     Attributes
     ----------
     bounds
         What each place loses at least, one axis an attribute; infinite where no release is allowed.
-
-    Raises
-    ------
-    InputError
-        If there are more places than are held at once.
 
     Notes
     -----
@@ -328,14 +306,10 @@ class LevelLattice:
 def full_domain(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> Solution:
     """Find the levels of least loss among all that the problem allows.
 
-    Parameters
-    ----------
-    problem
-        With full-domain generalization as its recoding.
-    budget
-        When it ends, the best levels found are returned, with the bound of those not looked at.
-    seed
-        Not used: nothing is drawn.
+    `problem`: with full-domain generalization as its recoding. `budget`: when it ends, the best
+    levels found are returned, with the bound of those not looked at. Raises InputError if the
+    problem asks for another recoding, or has too many combinations of levels; NoSolution if no
+    levels are allowed, or none were found within the budget.
 
     Notes
     -----
@@ -354,13 +328,6 @@ def full_domain(problem: Problem, *, budget: Budget | None = None, seed: int = 0
     ----------
     .. [1] F. Kohlmayer, F. Prasser, C. Eckert, A. Kemper, K. A. Kuhn: Flash: Efficient, Stable and
        Optimal K-Anonymity, PASSAT 2012.
-
-    Raises
-    ------
-    InputError
-        If the problem asks for another recoding, or has too many combinations of levels.
-    NoSolution
-        If no levels are allowed, or none were found within the budget.
     """
     watch, budget = Stopwatch(), budget or Budget()
     search = _Search(LevelLattice(problem))

@@ -33,19 +33,12 @@ def pattern_fpt(
 
     It needs no solver of MIPs, and is meant for tiny tables and as a check of what is faster.
 
-    Parameters
-    ----------
-    problem
-        With patterns as its recoding, without diversity: under such a rule the assignment of
-        records to given output rows is no transportation problem.
-    most_rows
-        Output rows at most, of which all subsets are guesses.
-    start
-        A known release: guesses that cannot be cheaper are left out.
-    budget
-        When it ends, the best release found is returned, without a bound.
-    seed
-        Not used: nothing is random.
+    `problem`: with patterns as its recoding, without diversity: under such a rule the assignment of
+    records to given output rows is no transportation problem. `most_rows`: output rows at most, of
+    which all subsets are guesses. `start`: a known release: guesses that cannot be cheaper are left
+    out. `budget`: when it ends, the best release found is returned, without a bound. Raises
+    InputError if the problem has a diversity or another recoding, or more output rows than are
+    guessed; NoSolution if no release exists, or none was found before the budget ended.
 
     Notes
     -----
@@ -59,13 +52,6 @@ def pattern_fpt(
     ----------
     .. [1] R. Bredereck, A. Nichterlein, R. Niedermeier: Pattern-Guided k-Anonymity,
        Algorithms 6(4), 2013, Theorem 3.
-
-    Raises
-    ------
-    InputError
-        If the problem has a diversity or another recoding, or more output rows than are guessed.
-    NoSolution
-        If no release exists, or none was found before the budget ended.
     """
     watch, budget = Stopwatch(), budget or Budget()
     if problem.diversity is not None:

@@ -48,15 +48,12 @@ def pattern_levels(
 ) -> Solution:
     """Solve patterns of levels to optimality, or as far as the budget goes.
 
-    Parameters
-    ----------
-    problem
-        With patterns of levels as its recoding.
-    formulation
-        As in :func:`~anonymip.exact.patterns.pattern_ilp.pattern_ilp`; or ``"search"``: the local
-        search of patterns and its bound, for tables too large for a proof.
-    warm_start, solver, gap, threads, log, solver_options, budget, seed
-        As there.
+    `problem`: with patterns of levels as its recoding. `formulation`: as in
+    :func:`~anonymip.exact.patterns.pattern_ilp.pattern_ilp`; or ``"search"``: the local search of
+    patterns and its bound, for tables too large for a proof. `warm_start, solver, gap, threads,
+    log, solver_options, budget, seed`: as there. Raises InputError if the problem asks for another
+    recoding, or has too many combinations of levels; NoSolution if no release exists, or nothing
+    was found within the budget.
 
     Notes
     -----
@@ -64,13 +61,6 @@ def pattern_levels(
     on it, and a pattern of levels stars the columns below its level. Levels nest, so that records
     look alike under the stars exactly if they do on the levels; a star costs what its level adds.
     So releases and losses of both tables are the same, and with them optimum and bound.
-
-    Raises
-    ------
-    InputError
-        If the problem asks for another recoding, or has too many combinations of levels.
-    NoSolution
-        If no release exists, or nothing was found within the budget.
     """
     watch = Stopwatch()
     spread = spread_levels(problem)
@@ -121,10 +111,8 @@ def _searched(spread: Problem, budget: Budget, seed: int) -> Solution:
 def spread_levels(problem: Problem) -> Problem:
     """Return the problem of patterns of stars in which each level is a column.
 
-    Raises
-    ------
-    InputError
-        If the problem asks for another recoding, or has too many combinations of levels.
+    Raises InputError if the problem asks for another recoding, or has too many combinations of
+    levels.
     """
     recoding, microdata = problem.recoding, problem.microdata
     if not isinstance(recoding, PatternLevels):

@@ -57,15 +57,8 @@ _Part: TypeAlias = bytes | NDArray[Any]
 class Fingerprint(NamedTuple):
     """Digests of what a result depends on.
 
-    Parameters
-    ----------
-    table
-        Values, domains, hierarchies and weights of the quasi-identifiers; the sensitive values
-        where the problem asks for a diversity.
-    rules
-        k, recoding, objective, diversity, limits.
-    options
-        Of the method.
+    `table`: values, domains, hierarchies and weights of the quasi-identifiers; the sensitive values
+    where the problem asks for a diversity. `rules`: k, recoding, objective, diversity, limits.
     """
 
     table: str
@@ -79,8 +72,6 @@ class Fingerprint(NamedTuple):
         Of an objective that is called and not tabulated, the name and the losses of some sets
         of records count: two functions of one name that differ on none of them are taken for one.
 
-        Notes
-        -----
         Complexity: O(n m).
         """
         return cls(_table(problem), _rules(problem), _digest(_text(sorted(options.items()))))
@@ -172,20 +163,10 @@ class Checkpoint:
 
     It says which records belong together, and so it is as private as the table.
 
-    Parameters
-    ----------
-    path
-        The file.
-    fingerprint
-        What the computation belongs to.
-    resume
-        Whether to go on from the file if it is there; without it a file in this place is
-        somebody's work, and nothing is done.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written, or is there although it is not to be resumed.
+    `path`: the file. `fingerprint`: what the computation belongs to. `resume`: whether to go on
+    from the file if it is there; without it a file in this place is somebody's work, and nothing is
+    done. Raises InputError if the file cannot be written, or is there although it is not to be
+    resumed.
 
     Notes
     -----
@@ -217,10 +198,7 @@ class Checkpoint:
     def write(self, arrays: Arrays) -> None:
         """Write the file; the one before stays until the new one is whole.
 
-        Raises
-        ------
-        InputError
-            If the disk is full.
+        Raises InputError if the disk is full.
         """
         start = time.monotonic()
         header = {"program": _PROGRAM, "format": FORMAT, **self._fingerprint._asdict()}
@@ -239,11 +217,8 @@ class Checkpoint:
     def read(self) -> dict[str, NDArray[Any]] | None:
         """Return what was written, None if there is no file.
 
-        Raises
-        ------
-        InputError
-            If the file is none of ours, damaged, of a newer program, or of another computation;
-            it stays as it is.
+        Raises InputError if the file is none of ours, damaged, of a newer program, or of another
+        computation; it stays as it is.
         """
         if not self.path.exists():
             return None
@@ -323,10 +298,7 @@ def remove_parts(path: Path) -> None:
 def _header(content: bytes) -> dict[str, Any]:
     """Return what a file says of itself.
 
-    Raises
-    ------
-    ValueError
-        If it is none of ours.
+    Raises ValueError if it is none of ours.
     """
     header = json.loads(content)
     if not isinstance(header, dict) or header.get("program") != _PROGRAM:
@@ -340,14 +312,8 @@ class Keeper:
     A link that is cut short, by Ctrl-C or the end of the time, is good enough for a release that
     is made now. A run that goes on later is to solve it in full, so it is not kept.
 
-    Parameters
-    ----------
-    checkpoint
-        The file; with None nothing is kept.
-    chain
-        As it is before the links to come.
-    budget
-        Of the links.
+    `checkpoint`: the file; with None nothing is kept. `chain`: as it is before the links to come.
+    `budget`: of the links.
     """
 
     def __init__(self, checkpoint: Checkpoint | None, chain: ChainFile, budget: Budget) -> None:
@@ -406,10 +372,7 @@ def chain_of(arrays: Mapping[str, NDArray[Any]]) -> Chain:
 class ChainFile:
     """A chain of classes as a checkpoint keeps it.
 
-    Parameters
-    ----------
-    chain
-        That goes on in place.
+    `chain`: that goes on in place.
     """
 
     chain: Chain

@@ -40,14 +40,8 @@ from anonymip.runtime.kernels import kernel
 class Plan(NamedTuple):
     """How windows are filled.
 
-    Parameters
-    ----------
-    k
-        Least rows of a class. Fewer rows than k at the end belong to the window before.
-    new
-        New rows of a window.
-    rows
-        0, or rows of a window: as many new ones as fill it up.
+    `k`: least rows of a class. Fewer rows than k at the end belong to the window before. `new`: new
+    rows of a window. `rows`: 0, or rows of a window: as many new ones as fill it up.
     """
 
     k: int

@@ -56,16 +56,9 @@ _LEAST = 1e-3
 class ChainClock:
     """What each link may spend: the time divided by the links that are expected.
 
-    Parameters
-    ----------
-    links
-        Links that are expected to come.
-    budget
-        Of the links that are still to come.
-    pass_time
-        Whether a link may use what the links before it left; what one overdrew, the next ones lack.
-    link_time
-        Seconds that a link has at most; 0 for no such limit.
+    `links`: links that are expected to come. `budget`: of the links that are still to come.
+    `pass_time`: whether a link may use what the links before it left; what one overdrew, the next
+    ones lack. `link_time`: seconds that a link has at most; 0 for no such limit.
     """
 
     def __init__(self, links: int, budget: Budget, pass_time: bool, link_time: float = 0.0) -> None:
@@ -93,10 +86,7 @@ class ChainClock:
     def budget_of_link(self, least: float = 0.0) -> Budget | None:
         """Return the budget of the next link, silent; None if there is no time for a solver.
 
-        Parameters
-        ----------
-        least
-            Seconds that a link gets in any case.
+        `least`: seconds that a link gets in any case.
         """
         seconds = self.allowance()
         if seconds == 0.0:
@@ -147,16 +137,8 @@ class Answer:
 class ClassLinks:
     """Solves the links of a chain one by one.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes.
-    chain
-        Goes on in place.
-    options
-        How.
-    seed
-        Of the sub-solver.
+    `problem`: with equivalence classes. `chain`: goes on in place. `options`: how. `seed`: of the
+    sub-solver.
     """
 
     def __init__(self, problem: Problem, chain: Chain, options: ChainOptions, seed: int) -> None:
@@ -192,10 +174,7 @@ class ClassLinks:
     def advance(self, clock: ChainClock, amount: int) -> None:
         """Solve the next link.
 
-        Raises
-        ------
-        InputError
-            If the sub-solver cannot take the sub-problem.
+        Raises InputError if the sub-solver cannot take the sub-problem.
         """
         self.solve_next(clock, None)
 
@@ -443,12 +422,8 @@ _MOST = 64
 class CompiledLinks(ClassLinks):
     """Solves many links in one call of a kernel, and one by one those that are too hard for it.
 
-    Parameters
-    ----------
-    problem
-        That the solver of small sub-problems compiles.
-    chain, options, seed
-        As for all links of classes.
+    `problem`: that the solver of small sub-problems compiles. `chain, options, seed`: as for all
+    links of classes.
     """
 
     def __init__(self, problem: Problem, chain: Chain, options: ChainOptions, seed: int) -> None:
@@ -505,14 +480,9 @@ def links_of_classes(
 ) -> ClassLinks:
     """Return the links of a chain of classes, by what solves them.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes.
-    chain, options, seed
-        Goes on in place; how; of the sub-solver.
-    compiled
-        Whether the compiled loop is used where it can be. The classes are the same.
+    `problem`: with equivalence classes. `chain, options, seed`: goes on in place; how; of the
+    sub-solver. `compiled`: whether the compiled loop is used where it can be. The classes are the
+    same.
     """
     by_loop = compiled and options.subsolver == EXACT and compiles(problem)
     return (CompiledLinks if by_loop else ClassLinks)(problem, chain, options, seed)

@@ -136,10 +136,7 @@ class ChainOptions:
     def refuse_unfit(self, k: int) -> None:
         """Refuse windows in which there is nothing to choose.
 
-        Raises
-        ------
-        InputError
-            If a window of one size has no room for two classes.
+        Raises InputError if a window of one size has no room for two classes.
         """
         if self.fixed and self.fixed < 2 * k:
             raise InputError(

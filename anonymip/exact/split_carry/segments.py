@@ -48,14 +48,8 @@ _COMPILED_ROWS = 24
 class SolvedBoundaries:
     """What became of the boundaries.
 
-    Parameters
-    ----------
-    labels
-        (n,) class of the record at each place.
-    solved
-        Boundaries looked at before the time ended.
-    gained
-        Those whose classes changed for the better.
+    `labels`: (n,) class of the record at each place. `solved`: boundaries looked at before the time
+    ended. `gained`: those whose classes changed for the better.
     """
 
     labels: Ints
@@ -75,23 +69,11 @@ def solve_boundaries(
 ) -> SolvedBoundaries:
     """Solve the classes around each boundary again, together, and take what loses less.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes.
-    records
-        (n,) the order.
-    labels
-        (n,) class of the record at each place of the order; -1 for none.
-    boundaries
-        Places at which segments begin, without 0.
-    most
-        Most records of a sub-problem; the nearest class of either side belongs to it whatever its
-        size.
-    budget
-        When it ends, the boundaries left stay as they are.
-    seed
-        Of the solver of sub-problems.
+    `problem`: with equivalence classes. `records`: (n,) the order. `labels`: (n,) class of the
+    record at each place of the order; -1 for none. `boundaries`: places at which segments begin,
+    without 0. `most`: most records of a sub-problem; the nearest class of either side belongs to it
+    whatever its size. `budget`: when it ends, the boundaries left stay as they are. `seed`: of the
+    solver of sub-problems.
 
     Notes
     -----
@@ -178,21 +160,9 @@ def drive_chain(
 ) -> Stopped | None:
     """Solve the links of a chain that has not ended, and return why it stopped early, if it did.
 
-    Parameters
-    ----------
-    links
-        Go on in place.
-    options
-        Of the chain.
-    budget
-        Of these links. Its time is shared out among those that are expected.
-    keeper
-        Called between links, every tenth of a second or after each longer one.
-
-    Raises
-    ------
-    InputError, NoSolution
-        As the links do.
+    `links`: go on in place. `options`: of the chain. `budget`: of these links. Its time is shared
+    out among those that are expected. `keeper`: called between links, every tenth of a second or
+    after each longer one. Raises InputError, NoSolution as the links do.
     """
     clock = ChainClock(links.expected - links.solved, budget, options.pass_time, options.link_time)
     amount, stopped = _FIRST, None
@@ -218,14 +188,9 @@ def drive_chain(
 class SegmentRun:
     """What became of a segment.
 
-    Parameters
-    ----------
-    chain
-        Every record has a class, or none where its window had no release.
-    stopped
-        Why its links ended early; None if they did not.
-    cut
-        Records that no link fixed, and that were cut in their order.
+    `chain`: every record has a class, or none where its window had no release. `stopped`: why its
+    links ended early; None if they did not. `cut`: records that no link fixed, and that were cut in
+    their order.
     """
 
     chain: Chain
@@ -237,16 +202,9 @@ class SegmentRun:
 class Segment:
     """A chain over some records, with all that it takes to run it in any process.
 
-    Parameters
-    ----------
-    problem
-        A table that has the records.
-    records
-        In their order.
-    options, compiled, seed
-        As :func:`~anonymip.exact.split_carry.links.links_of_classes` takes them.
-    checkpoint
-        Where it is kept, and where it goes on from.
+    `problem`: a table that has the records. `records`: in their order. `options, compiled, seed`:
+    as :func:`~anonymip.exact.split_carry.links.links_of_classes` takes them. `checkpoint`: where it
+    is kept, and where it goes on from.
     """
 
     problem: Problem
@@ -291,10 +249,7 @@ class Segment:
     def by_itself(self) -> Segment:
         """Return the segment with a table of its own records, so that less is sent elsewhere.
 
-        Raises
-        ------
-        InputError
-            If these records are no problem by themselves: they lack the diversity.
+        Raises InputError if these records are no problem by themselves: they lack the diversity.
         """
         part = self.problem.replace(microdata=self.problem.microdata.take(self.records))
         return replace(self, problem=part, records=np.arange(len(self.records)))
@@ -307,32 +262,16 @@ def run_segments(
 
     There are as many as the options say, fewer where one would be less than a window.
 
-    Parameters
-    ----------
-    whole
-        The whole order.
-    kept
-        What a checkpoint keeps of the chain over the whole order; of several, it has ended or not
-        begun. None without one.
-    jobs
-        How many run at a time, in threads where the kernels do all the work, else in processes;
-        0: two, or one on one core.
-    budget
-        Of all links, and of the boundaries in what they leave of it.
-
-    Returns
-    -------
-    SegmentRun, tuple of str
-        As if one chain had done it all, and remarks.
+    `whole`: the whole order. `kept`: what a checkpoint keeps of the chain over the whole order; of
+    several, it has ended or not begun. None without one. `jobs`: how many run at a time, in threads
+    where the kernels do all the work, else in processes; 0: two, or one on one core. `budget`: of
+    all links, and of the boundaries in what they leave of it. Returns: as if one chain had done it
+    all, and remarks. Raises InputError if the number of jobs is negative, or a sub-problem cannot
+    be solved.
 
     Notes
     -----
     The classes do not depend on the number of jobs, unless the time ends.
-
-    Raises
-    ------
-    InputError
-        If the number of jobs is negative, or a sub-problem cannot be solved.
     """
     workers = workers_of(jobs)
     ends = _ends(whole)
@@ -435,12 +374,7 @@ def reserved_seconds(problem: Problem) -> float:
 def links_budget(problem: Problem, budget: Budget, clock: MachineClock) -> Budget:
     """Return the budget of the links: a release must be made in the time that remains.
 
-    Parameters
-    ----------
-    problem, budget
-        The whole.
-    clock
-        Has seen how busy the machine is.
+    `problem, budget`: the whole. `clock`: has seen how busy the machine is.
     """
     left = budget.remaining()
     if left is None or left == 0.0:

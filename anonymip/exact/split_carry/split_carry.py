@@ -52,12 +52,7 @@ _METHOD = "split-carry"
 class ChainRun:
     """What a chain found, and how it came about.
 
-    Parameters
-    ----------
-    solution
-        Of the whole problem.
-    chain
-        At its end.
+    `solution`: of the whole problem. `chain`: at its end.
     """
 
     solution: Solution
@@ -227,19 +222,9 @@ def run_chain(
 ) -> ChainRun:
     """Run :func:`split_carry` and return its solution with its links.
 
-    Parameters
-    ----------
-    problem, order, jobs, checkpoint, resume, budget, seed
-        As there.
-    options
-        All others.
-    compiled
-        Whether the compiled loop is used where it can be; the classes are the same.
-
-    Raises
-    ------
-    InputError, SolverUnavailable, NoSolution
-        As there.
+    `problem, order, jobs, checkpoint, resume, budget, seed`: as there. `options`: all others.
+    `compiled`: whether the compiled loop is used where it can be; the classes are the same. Raises
+    InputError, SolverUnavailable, NoSolution as there.
     """
     watch, budget, options = Stopwatch(), budget or Budget(), options or ChainOptions()
     options.refuse_unfit(problem.k)
@@ -350,10 +335,7 @@ def _trace(chain: Chain, cut: int, stopped: Stopped | None) -> list[str]:
 def remarks_on_links(table: Floats) -> list[str]:
     """Return remarks on links: how many are proven, what kept the others from it, their starts.
 
-    Parameters
-    ----------
-    table
-        (links, columns) as a :class:`~anonymip.exact.split_carry.state.Chain` holds them.
+    `table`: (links, columns) as a :class:`~anonymip.exact.split_carry.state.Chain` holds them.
     """
     if not len(table):
         return []

@@ -142,12 +142,7 @@ class Link:
 def new_chain(records: Ints, links: int) -> Chain:
     """Return a chain over records in their order that has not begun.
 
-    Parameters
-    ----------
-    records
-        (n,) the order, or a segment of it.
-    links
-        Room for so many links.
+    `records`: (n,) the order, or a segment of it. `links`: room for so many links.
     """
     n = len(records)
     return Chain(
@@ -205,11 +200,8 @@ def row_of(link: Link) -> tuple[float, ...]:
 def reason_of(reported: str | None) -> str:
     """Return the reason of a link for what a solver reports.
 
-    Parameters
-    ----------
-    reported
-        The value of a :class:`~anonymip.status.Stopped`, or what the search of small sub-problems
-        reports.
+    `reported`: the value of a :class:`~anonymip.status.Stopped`, or what the search of small
+    sub-problems reports.
     """
     known = {Stopped.TIME.value: "time", Stopped.INTERRUPT.value: "interrupt"}
     known |= {Stopped.ERROR.value: "failed"}

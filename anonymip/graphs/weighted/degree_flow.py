@@ -60,25 +60,11 @@ def cheapest_degrees(
 ) -> tuple[Flags, int, Stopped | None]:
     """Return the edges of least total cost that give row i and column i ``degrees[i]`` edges.
 
-    Parameters
-    ----------
-    costs
-        (n, n) C-contiguous, float64 or float32; infinite where an edge is forbidden.
-    degrees
-        (n,) wanted edges of each row and each column.
-    budget
-        When it ends, the edges found so far are returned.
-    phase
-        What the flow is for, for people.
-
-    Returns
-    -------
-    used
-        (n, n) the edges.
-    missing
-        Edges that rows still lack although the budget lasted: no graph has the degrees then.
-    stopped
-        Why it stopped early; None if it did not.
+    `costs`: (n, n) C-contiguous, float64 or float32; infinite where an edge is forbidden.
+    `degrees`: (n,) wanted edges of each row and each column. `budget`: when it ends, the edges
+    found so far are returned. `phase`: what the flow is for, for people. Returns: (n, n) the edges;
+    edges that rows still lack although the budget lasted: no graph has the degrees then; why it
+    stopped early; None if it did not.
 
     Notes
     -----

@@ -67,23 +67,9 @@ def saving_edges(
     where one edge serves two nodes and saves min_u + min_v - w_uv: these edges are a matching of
     greatest saving.
 
-    Parameters
-    ----------
-    nodes
-        Number of nodes.
-    ends, savings
-        (e, 2), (e,) the pairs with a saving above 0; others are of no use.
-    budget
-        Of the assignment; when it ends, no pair is returned.
-
-    Returns
-    -------
-    pairs
-        (p, 2) the matching.
-    most
-        No matching saves more than this.
-    stopped
-        Why it stopped early; None if it did not.
+    `nodes`: number of nodes. `ends, savings`: (e, 2), (e,) the pairs with a saving above 0; others
+    are of no use. `budget`: of the assignment; when it ends, no pair is returned. Returns: (p, 2)
+    the matching; no matching saves more than this; why it stopped early; None if it did not.
 
     Notes
     -----
@@ -183,12 +169,8 @@ def lightest_two_factor(
 ) -> tuple[TwoFactor, Stopped | None]:
     """Return a 2-factor of least weight, and why it stopped early, if it did.
 
-    Parameters
-    ----------
-    weights
-        (n, n) symmetric, at least 0, infinite on the diagonal; n of at least 3.
-    budget
-        When it ends, the lightest one found so far is returned.
+    `weights`: (n, n) symmetric, at least 0, infinite on the diagonal; n of at least 3. `budget`:
+    when it ends, the lightest one found so far is returned.
 
     Notes
     -----

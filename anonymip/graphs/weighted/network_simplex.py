@@ -57,14 +57,10 @@ def cheapest_flow(
 ) -> Ints | None:
     """Return the flow of least cost that carries all supplies to the demands; None without one.
 
-    Parameters
-    ----------
-    supply
-        (v,) what each node sends, negative for what it receives; the sum is 0.
-    tail, head, capacity, cost
-        (arcs,) where each arc leads, what it carries at most, and the cost of a unit.
-    budget
-        When it ends, None is returned.
+    `supply`: (v,) what each node sends, negative for what it receives; the sum is 0. `tail, head,
+    capacity, cost`: (arcs,) where each arc leads, what it carries at most, and the cost of a unit.
+    `budget`: when it ends, None is returned. Raises AnonymipError if costs are too large for whole
+    numbers of 64 bits.
 
     Notes
     -----
@@ -75,11 +71,6 @@ def cheapest_flow(
     References
     ----------
     .. [1] R. K. Ahuja, T. L. Magnanti, J. B. Orlin: Network Flows, 1993, Chapter 11.
-
-    Raises
-    ------
-    AnonymipError
-        If costs are too large for whole numbers of 64 bits.
     """
     budget = budget or Budget()
     nodes = len(supply)

@@ -49,15 +49,10 @@ def edge_cover(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
     suppression over any alphabet. For hierarchies, ranges and sets, for suppression of whole
     records, and under a diversity or limits none is claimed.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes and k = 2.
-    budget
-        When it ends, every record takes its nearest neighbour; before these are found, the
-        records are cut into pairs in the variance order.
-    seed
-        Not used: nothing is random.
+    `problem`: with equivalence classes and k = 2. `budget`: when it ends, every record takes its
+    nearest neighbour; before these are found, the records are cut into pairs in the variance order.
+    Raises InputError if k is not 2, or the table has more than 50,000 distinct rows; NoSolution if
+    no classes are found that keep the limits and the diversity.
 
     Notes
     -----
@@ -71,13 +66,6 @@ def edge_cover(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
     ----------
     .. [1] G. Aggarwal et al.: Approximation Algorithms for k-Anonymity, Journal of Privacy
        Technology 20051120001, 2005, Section 5.
-
-    Raises
-    ------
-    InputError
-        If k is not 2, or the table has more than 50,000 distinct rows.
-    NoSolution
-        If no classes are found that keep the limits and the diversity.
     """
     if problem.k != 2:
         raise InputError(

@@ -42,15 +42,9 @@ def forest(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
     claimed; neither is one for other losses. A loss without tables, or not monotone, is taken to
     be GCP while the forest grows.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes.
-    budget
-        When it ends, the records are cut into sets of k in the variance order, or the trees
-        are cut no further.
-    seed
-        Not used: nothing is random.
+    `problem`: with equivalence classes. `budget`: when it ends, the records are cut into sets of k
+    in the variance order, or the trees are cut no further. Raises NoSolution if no classes are
+    found that keep the limits and the diversity.
 
     Notes
     -----
@@ -61,11 +55,6 @@ def forest(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
     ----------
     .. [1] G. Aggarwal et al.: Approximation Algorithms for k-Anonymity, Journal of Privacy
        Technology 20051120001, 2005, Section 4.
-
-    Raises
-    ------
-    NoSolution
-        If no classes are found that keep the limits and the diversity.
     """
     watch, budget = Stopwatch(), budget or Budget()
     known = problem.compiled.has_tables and problem.compiled.monotone
@@ -128,14 +117,8 @@ def cut_trees(forest: Forest, k: int, budget: Budget) -> tuple[Ints, Stopped | N
     the centre; the centre itself stays with k - 1 rows or more. No part with a copy is ever cut
     again, so that its Steiner vertex needs no counting.
 
-    Parameters
-    ----------
-    forest
-        Trees of at least k rows.
-    k
-        Least size of a part.
-    budget
-        When it ends, trees are cut no further: parts are then larger, never smaller.
+    `forest`: trees of at least k rows. `k`: least size of a part. `budget`: when it ends, trees are
+    cut no further: parts are then larger, never smaller.
 
     Notes
     -----

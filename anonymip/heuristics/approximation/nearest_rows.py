@@ -71,12 +71,8 @@ class NearestRows(Packed):
 def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped | None]:
     """Return the nearest rows of every row, and why it stopped early, if it did.
 
-    Parameters
-    ----------
-    problem
-        With a monotone objective that has tables.
-    budget
-        When it ends, the types not looked at list none.
+    `problem`: with a monotone objective that has tables. `budget`: when it ends, the types not
+    looked at list none.
 
     Notes
     -----

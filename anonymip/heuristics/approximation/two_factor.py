@@ -43,15 +43,10 @@ def two_factor(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
     suppressed, since these lie on no cycle, nor for a loss that lacks the forest's conditions. A
     cycle is cut in the cheapest of all ways, by dynamic programming, of which the paper's are some.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes and k = 3.
-    budget
-        When it ends before cycles are found, the records are cut into sets of three in the
-        variance order.
-    seed
-        Not used: nothing is random.
+    `problem`: with equivalence classes and k = 3. `budget`: when it ends before cycles are found,
+    the records are cut into sets of three in the variance order. Raises InputError if k is not 3,
+    or the table has more than 5,000 records; NoSolution if no classes are found that keep the
+    limits and the diversity.
 
     Notes
     -----
@@ -62,13 +57,6 @@ def two_factor(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
     ----------
     .. [1] G. Aggarwal et al.: Approximation Algorithms for k-Anonymity, Journal of Privacy
        Technology 20051120001, 2005, Section 6.
-
-    Raises
-    ------
-    InputError
-        If k is not 3, or the table has more than 5,000 records.
-    NoSolution
-        If no classes are found that keep the limits and the diversity.
     """
     if problem.k != 3:
         raise InputError(

@@ -25,14 +25,9 @@ def anatomy(problem: Problem, *, budget: Budget | None = None, seed: int = 0) ->
     method is a yardstick for the loss of others, as in Section 7.4 of [2]_, where its groups are
     generalized.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes and a diversity.
-    budget
-        When it ends, the records left are grouped by the repair.
-    seed
-        Of the draws.
+    `problem`: with equivalence classes and a diversity. `budget`: when it ends, the records left
+    are grouped by the repair. `seed`: of the draws. Raises InputError if no diversity is asked for;
+    NoSolution if no classes are found that keep the rules.
 
     Notes
     -----
@@ -45,13 +40,6 @@ def anatomy(problem: Problem, *, budget: Budget | None = None, seed: int = 0) ->
     .. [1] X. Xiao, Y. Tao: Anatomy: Simple and Effective Privacy Preservation, VLDB 2006.
     .. [2] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
        Preserving Data Publishing, SIGMOD 2010.
-
-    Raises
-    ------
-    InputError
-        If no diversity is asked for.
-    NoSolution
-        If no classes are found that keep the rules.
     """
     watch, budget = Stopwatch(), budget or Budget()
     count = different_values(problem, "anatomy")
@@ -94,10 +82,7 @@ def _join_random(
 def different_values(problem: Problem, method: str) -> int:
     """Return how many records of different sensitive values make a diverse group.
 
-    Raises
-    ------
-    InputError
-        If the problem asks for no diversity.
+    Raises InputError if the problem asks for no diversity.
     """
     diversity = problem.diversity
     if diversity is None:
@@ -112,12 +97,8 @@ def different_values(problem: Problem, method: str) -> int:
 class ValueBuckets:
     """A bucket of records for each combination of sensitive values.
 
-    Parameters
-    ----------
-    problem
-        With sensitive columns.
-    order
-        All records; those of a bucket are taken in this order.
+    `problem`: with sensitive columns. `order`: all records; those of a bucket are taken in this
+    order.
     """
 
     def __init__(self, problem: Problem, order: Ints) -> None:
@@ -140,12 +121,8 @@ class ValueBuckets:
     def take(self, preference: Ints, count: int) -> list[int]:
         """Take the next records of so many buckets whose values differ in every column.
 
-        Parameters
-        ----------
-        preference
-            (buckets,) numbers of the buckets; the first ones are taken that differ.
-        count
-            How many. Where there are fewer, nothing is taken and the list is empty.
+        `preference`: (buckets,) numbers of the buckets; the first ones are taken that differ.
+        `count`: how many. Where there are fewer, nothing is taken and the list is empty.
         """
         chosen: list[int] = []
         for bucket in preference.tolist():

@@ -47,27 +47,15 @@ def diving(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
     rows left. Who is in none in the end joins the class whose loss rises least. Where a row repeats
     k times or more, k copies are a class that takes in what is left of them.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes and a monotone loss that has tables and is summed, without limits
-        and diversity.
-    budget
-        Ends it, without classes.
-    seed
-        Nothing is drawn.
+    `problem`: with equivalence classes and a monotone loss that has tables and is summed, without
+    limits and diversity. `budget`: ends it, without classes. Raises InputError if the problem asks
+    for something else; NoSolution if the budget ended before the classes were made, or sets were
+    found of too few records.
 
     Notes
     -----
     Counts work and not seconds. Complexity: as of :mod:`anonymip.bounds.near_program`, of the rows
     that are left, for each of some fifty steps.
-
-    Raises
-    ------
-    InputError
-        If the problem asks for something else.
-    NoSolution
-        If the budget ended before the classes were made, or sets were found of too few records.
     """
     watch, budget = Stopwatch(), budget or Budget()
     if not can_make_classes(problem):

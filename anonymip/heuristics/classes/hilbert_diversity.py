@@ -33,17 +33,10 @@ def hilbert_diversity(
     those whose next record comes first. Records left over join the class whose loss grows least
     and that stays diverse.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes and a diversity.
-    order
-        Name of an order: ``hilbert``, ``variance``, ``cardinality``, ``snake``, ``neighbour``;
-        each with ``+2opt``.
-    budget
-        When it ends, the records left are grouped by the repair.
-    seed
-        Not used: nothing is random.
+    `problem`: with equivalence classes and a diversity. `order`: name of an order: ``hilbert``,
+    ``variance``, ``cardinality``, ``snake``, ``neighbour``; each with ``+2opt``. `budget`: when it
+    ends, the records left are grouped by the repair. Raises InputError if no diversity is asked
+    for, or there is no such order; NoSolution if no classes are found that keep the rules.
 
     Notes
     -----
@@ -56,13 +49,6 @@ def hilbert_diversity(
     ----------
     .. [1] G. Ghinita, P. Karras, P. Kalnis, N. Mamoulis: Fast Data Anonymization with Low
        Information Loss, VLDB 2007.
-
-    Raises
-    ------
-    InputError
-        If no diversity is asked for, or there is no such order.
-    NoSolution
-        If no classes are found that keep the rules.
     """
     watch, budget = Stopwatch(), budget or Budget()
     count = different_values(problem, "hilbert-diversity")

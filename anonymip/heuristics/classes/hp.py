@@ -19,28 +19,13 @@ def hp(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> Solu
     one, as Figure 8 of the paper has it; its other figures look like those of a program that stops
     there.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes, any objective.
-    budget
-        Of the repair.
-    seed
-        Not used: nothing is random.
-
-    Notes
-    -----
-    Complexity: O(n (m + log n)).
+    `problem`: with equivalence classes, any objective. `budget`: of the repair. Complexity: O(n (m
+    + log n)). Raises NoSolution if no classes are found that keep the limits.
 
     References
     ----------
     .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
        Preserving Data Publishing, SIGMOD 2010, Section 7.
-
-    Raises
-    ------
-    NoSolution
-        If no classes are found that keep the limits.
     """
     watch, budget = Stopwatch(), budget or Budget()
     stopped = budget.stop_reason()

@@ -20,33 +20,15 @@ def initial(
 
     Sets that break a limit or lack the diversity are repaired.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes.
-    order
-        Name of an order: ``variance`` as in the paper, ``cardinality``, ``snake``, ``hilbert``,
-        ``neighbour``; each with ``+2opt``.
-    budget
-        Stops the making of the order.
-    seed
-        Not used: nothing is random.
-
-    Notes
-    -----
-    Complexity: O(n log n) for the orders that sort.
+    `problem`: with equivalence classes. `order`: name of an order: ``variance`` as in the paper,
+    ``cardinality``, ``snake``, ``hilbert``, ``neighbour``; each with ``+2opt``. `budget`: stops the
+    making of the order. Complexity: O(n log n) for the orders that sort. Raises InputError if there
+    is no such order; NoSolution if no classes are found that keep the limits.
 
     References
     ----------
     .. [1] Y. Liang, R. Samavi: Optimization-based k-anonymity algorithms, Computers & Security
        93, 2020, Section 2.3.
-
-    Raises
-    ------
-    InputError
-        If there is no such order.
-    NoSolution
-        If no classes are found that keep the limits.
     """
     watch, budget = Stopwatch(), budget or Budget()
     labels = np.full(problem.n, -1, np.int64)

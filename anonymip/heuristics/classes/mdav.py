@@ -27,32 +27,16 @@ def mdav(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> So
     Distances are those of the objective :class:`~anonymip.SSE`, and of its default scale, every
     attribute over its standard deviation, for any other objective.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes and numeric attributes. Classes that break a limit or lack the
-        diversity are repaired.
-    budget
-        When it ends, the records left are cut into sets of k by their distance from the mean.
-    seed
-        Not used: nothing is random.
-
-    Notes
-    -----
-    Complexity: O(n**2 m / k) time, O(n m) memory.
+    `problem`: with equivalence classes and numeric attributes. Classes that break a limit or lack
+    the diversity are repaired. `budget`: when it ends, the records left are cut into sets of k by
+    their distance from the mean. Complexity: O(n**2 m / k) time, O(n m) memory. Raises InputError
+    if an attribute is not numeric; NoSolution if no classes are found that keep the limits.
 
     References
     ----------
     .. [1] J. Domingo-Ferrer, V. Torra: Ordinal, continuous and heterogeneous k-anonymity through
        microaggregation, Data Mining and Knowledge Discovery 11(2), 2005,
        doi:10.1007/s10618-005-0007-5.
-
-    Raises
-    ------
-    InputError
-        If an attribute is not numeric.
-    NoSolution
-        If no classes are found that keep the limits.
     """
     watch, budget = Stopwatch(), budget or Budget()
     for attribute in problem.microdata.attributes:

@@ -80,31 +80,15 @@ def mondrian(
     charge what GCP charges. Under a diversity only cuts into two diverse parts are allowed; parts
     that break a limit in the end are repaired.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes.
-    strict
-        Whether records with equal values stay together; if not, those at the median go to both
-        sides so that the halves have equal size.
-    budget
-        When it ends, the parts left are not split further.
-    seed
-        Not used: nothing is random.
-
-    Notes
-    -----
-    Complexity: O(m n log^2 n).
+    `problem`: with equivalence classes. `strict`: whether records with equal values stay together;
+    if not, those at the median go to both sides so that the halves have equal size. `budget`: when
+    it ends, the parts left are not split further. Complexity: O(m n log^2 n). Raises NoSolution if
+    no classes are found that keep the limits.
 
     References
     ----------
     .. [1] K. LeFevre, D. J. DeWitt, R. Ramakrishnan: Mondrian Multidimensional K-Anonymity, ICDE
        2006, doi:10.1109/ICDE.2006.101.
-
-    Raises
-    ------
-    NoSolution
-        If no classes are found that keep the limits.
     """
     watch, budget = Stopwatch(), budget or Budget()
     microdata, n, m = problem.microdata, problem.n, problem.m

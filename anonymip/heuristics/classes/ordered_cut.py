@@ -42,33 +42,16 @@ def ordered_cut(
     Under limits or a diversity only classes that keep them are cut, under a diversity of up to
     4k - 1 records; records that no such cut can place join other classes.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes.
-    order
-        Name of an order: ``variance``, ``cardinality``, ``snake``, ``hilbert``, ``neighbour``;
-        each with ``+2opt``.
-    budget
-        When it ends, the records are cut into sets of k instead.
-    seed
-        Not used: nothing is random.
-
-    Notes
-    -----
-    Complexity: O(n k m) time and O(n) memory behind the sort.
+    `problem`: with equivalence classes. `order`: name of an order: ``variance``, ``cardinality``,
+    ``snake``, ``hilbert``, ``neighbour``; each with ``+2opt``. `budget`: when it ends, the records
+    are cut into sets of k instead. Complexity: O(n k m) time and O(n) memory behind the sort.
+    Raises InputError if there is no such order; NoSolution if no classes are found that keep the
+    limits.
 
     References
     ----------
     .. [1] S. L. Hansen, S. Mukherjee: A polynomial algorithm for optimal univariate
        microaggregation, IEEE TKDE 15(4), 2003, doi:10.1109/TKDE.2003.1209020.
-
-    Raises
-    ------
-    InputError
-        If there is no such order.
-    NoSolution
-        If no classes are found that keep the limits.
     """
     watch, budget = Stopwatch(), budget or Budget()
     records = find_order(problem, order, budget)

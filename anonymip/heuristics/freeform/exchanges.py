@@ -36,16 +36,8 @@ from anonymip.tolerances import LOSS_ABSOLUTE
 class MatchingExchange:
     """The exchange of whole matchings of regular covers of one problem.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    terms, states
-        Of its loss; None where it has no tables.
-    costs
-        (n, n) memory of the cost of each set with each original.
-    rng
-        Draws the decompositions.
+    `terms, states`: of its loss; None where it has no tables. `costs`: (n, n) memory of the cost of
+    each set with each original. `rng`: draws the decompositions.
     """
 
     problem: Problem
@@ -58,10 +50,8 @@ class MatchingExchange:
     def of(cls, problem: Problem, degree: int, rng: np.random.Generator) -> MatchingExchange:
         """Return the exchange for covers of a degree.
 
-        Raises
-        ------
-        UnsupportedObjective
-            If the objective has no tables and there are too many records for all pairs.
+        Raises UnsupportedObjective if the objective has no tables and there are too many records
+        for all pairs.
         """
         n = problem.n
         precision = np.float64 if n <= NUMBERS.double else np.float32
@@ -80,22 +70,10 @@ class MatchingExchange:
     def run_pass(self, cover: Cover, budget: Budget) -> tuple[Cover, float, Stopped | None]:
         """Draw a decomposition of a cover and assign each of its matchings again.
 
-        Parameters
-        ----------
-        cover
-            Regular.
-        budget
-            Asked between the matchings.
-
-        Returns
-        -------
-        cover
-            With every record in its own set, though not in the set that was its own before: a set
-            costs the same whoever is published with it.
-        gain
-            By how much the sum of the losses has fallen, at least 0.
-        stopped
-            Why the pass ended early, if it did.
+        `cover`: regular. `budget`: asked between the matchings. Returns: with every record in its
+        own set, though not in the set that was its own before: a set costs the same whoever is
+        published with it; by how much the sum of the losses has fallen, at least 0; why the pass
+        ended early, if it did.
         """
         degree = int(cover.sizes[0])
         matchings = random_matchings(cover, degree, self.rng)
@@ -206,27 +184,10 @@ def swap_matches(
     reciprocal cover i and a, j and b are pairs that separate and join crosswise, which changes the
     four sets; degrees and sizes stay in both cases.
 
-    Parameters
-    ----------
-    problem
-        Its objective has tables.
-    cover
-        Every record in its own set.
-    reciprocal
-        Whether the cover is reciprocal and must stay so.
-    rng
-        Draws the order of the records.
-    budget
-        When it ends, the swaps made stay.
-
-    Returns
-    -------
-    cover, gain, stopped
-        What is reached, by how much the sum of the losses has fallen, why it ended early.
-
-    Notes
-    -----
-    Complexity: O(k n (n m + k)) time.
+    `problem`: its objective has tables. `cover`: every record in its own set. `reciprocal`: whether
+    the cover is reciprocal and must stay so. `rng`: draws the order of the records. `budget`: when
+    it ends, the swaps made stay. Returns: what is reached, by how much the sum of the losses has
+    fallen, why it ended early. Complexity: O(k n (n m + k)) time.
     """
     terms, n = set_terms(problem), problem.n
     largest = int(cover.sizes.max())

@@ -48,18 +48,12 @@ def k_concealment(
     those that cost it least. Every original consistent with what is published lies in the set of
     the published record, whether it was taken in or not: that costs nothing.
 
-    Parameters
-    ----------
-    problem
-        With k-concealment, an objective with tables.
-    join
-        What an original that too few published records cover minimizes: ``increase``, by how much
-        the loss of the record that takes it in grows; ``loss``, the loss that this record then has.
-        The latter spares records that are wide already, and loses more in total.
-    budget
-        When it ends, all records are published alike.
-    seed
-        Not used: nothing is random.
+    `problem`: with k-concealment, an objective with tables. `join`: what an original that too few
+    published records cover minimizes: ``increase``, by how much the loss of the record that takes
+    it in grows; ``loss``, the loss that this record then has. The latter spares records that are
+    wide already, and loses more in total. `budget`: when it ends, all records are published alike.
+    Raises UnsupportedObjective if the objective has no tables; InputError if the join is unknown;
+    NoSolution if it finds no sets that keep the limits, or its sets are not diverse.
 
     Notes
     -----
@@ -72,15 +66,6 @@ def k_concealment(
     .. [1] A. Gionis, A. Mazza, T. Tassa: k-Anonymization Revisited, ICDE 2008.
     .. [2] T. Tassa, A. Mazza, A. Gionis: k-Concealment: An Alternative Model of k-Type Anonymity,
        Transactions on Data Privacy 5, 2012.
-
-    Raises
-    ------
-    UnsupportedObjective
-        If the objective has no tables.
-    InputError
-        If the join is unknown.
-    NoSolution
-        If it finds no sets that keep the limits, or its sets are not diverse.
     """
     if join not in _JOINS:
         raise unknown_name("join", join, _JOINS)

@@ -42,17 +42,10 @@ def nearest_sets(
     cover one other each, so that a way leads from each to those that cover everything, and all
     matches are effective.
 
-    Parameters
-    ----------
-    problem
-        With k-one, k-k, one-k or k-concealment, and an objective with tables.
-    effort
-        How much work the search for sets may take; None for thorough within a time limit, else
-        normal.
-    budget
-        When it ends, all records are published alike.
-    seed
-        Not used: nothing is random.
+    `problem`: with k-one, k-k, one-k or k-concealment, and an objective with tables. `effort`: how
+    much work the search for sets may take; None for thorough within a time limit, else normal.
+    `budget`: when it ends, all records are published alike. Raises UnsupportedObjective if the
+    objective has no tables; NoSolution if the sets break a limit.
 
     Notes
     -----
@@ -62,13 +55,6 @@ def nearest_sets(
     References
     ----------
     .. [1] A. Gionis, A. Mazza, T. Tassa: k-Anonymization Revisited, ICDE 2008.
-
-    Raises
-    ------
-    UnsupportedObjective
-        If the objective has no tables.
-    NoSolution
-        If the sets break a limit.
     """
     watch, budget = Stopwatch(), budget or Budget()
     effort = check_effort(effort, limited=budget.deadline is not None)

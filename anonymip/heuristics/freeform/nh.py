@@ -32,33 +32,16 @@ def nh(
     Under a diversity parts are merged until each is diverse, and records move in their orders; sets
     have more than k records where the values leave no other way (Section 6 of [1]_).
 
-    Parameters
-    ----------
-    problem
-        With freeform generalization, any objective.
-    order
-        Name of the order of the records within each part; the default is the lexicographic one
-        that the table is partitioned in.
-    budget
-        Of the order.
-    seed
-        Not used: nothing is random.
-
-    Notes
-    -----
-    Complexity: O(n (m + k + log n)).
+    `problem`: with freeform generalization, any objective. `order`: name of the order of the
+    records within each part; the default is the lexicographic one that the table is partitioned in.
+    `budget`: of the order. Complexity: O(n (m + k + log n)). Raises InputError if there is no such
+    order, or records are to have sets of different sizes; NoSolution if the sets break a limit, no
+    parts are diverse, or there are no reciprocal sets.
 
     References
     ----------
     .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
        Preserving Data Publishing, SIGMOD 2010, Sections 5.1 and 5.3.
-
-    Raises
-    ------
-    InputError
-        If there is no such order, or records are to have sets of different sizes.
-    NoSolution
-        If the sets break a limit, no parts are diverse, or there are no reciprocal sets.
     """
     watch, budget = Stopwatch(), budget or Budget()
     degree, reciprocal = ring_degree(problem, "nh")

@@ -36,19 +36,9 @@ def finish_cover(
 ) -> Solution:
     """Return the solution of a cover.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    cover
-        A set for each record, as large as the recoding asks for; it may break limits and diversity.
-    method, watch, stopped, options, seed, trace
-        As the solution has them.
-
-    Raises
-    ------
-    NoSolution
-        If the cover breaks a limit or the diversity.
+    `cover`: a set for each record, as large as the recoding asks for; it may break limits and
+    diversity. `method, watch, stopped, options, seed, trace`: as the solution has them. Raises
+    NoSolution if the cover breaks a limit or the diversity.
     """
     try:
         return Solution.of(
@@ -192,12 +182,8 @@ def solve_in_parts(
 class _PartResult:
     """What is known of a part that was solved.
 
-    Parameters
-    ----------
-    start, members
-        Its cover, records numbered within the part.
-    stopped, method, seed
-        As its solution has them.
+    `start, members`: its cover, records numbered within the part. `stopped, method, seed`: as its
+    solution has them.
     """
 
     start: Ints

@@ -30,21 +30,11 @@ def ring(
     then. Under a diversity records move in the order until any k that follow each other are
     diverse, with more than k where the values leave no other way (Section 6 of [1]_).
 
-    Parameters
-    ----------
-    problem
-        With freeform generalization, any objective.
-    order
-        Name of an order: ``variance``, ``cardinality``, ``snake``, ``hilbert``, ``neighbour``;
-        each with ``+2opt``.
-    budget
-        Of the order.
-    seed
-        Not used: nothing is random.
-
-    Notes
-    -----
-    Complexity: O(n k) behind the sort.
+    `problem`: with freeform generalization, any objective. `order`: name of an order: ``variance``,
+    ``cardinality``, ``snake``, ``hilbert``, ``neighbour``; each with ``+2opt``. `budget`: of the
+    order. Complexity: O(n k) behind the sort. Raises InputError if there is no such order, or
+    records are to have sets of different sizes; NoSolution if the sets break a limit, no order is
+    diverse, or there are no reciprocal sets.
 
     References
     ----------
@@ -52,13 +42,6 @@ def ring(
        Preserving Data Publishing, SIGMOD 2010, Section 5.1.
     .. [2] M. Xue, P. Karras, C. Raissi, J. Vaidya, K.-L. Tan: Anonymizing Set-Valued Data by
        Nonreciprocal Recoding, KDD 2012.
-
-    Raises
-    ------
-    InputError
-        If there is no such order, or records are to have sets of different sizes.
-    NoSolution
-        If the sets break a limit, no order is diverse, or there are no reciprocal sets.
     """
     watch, budget = Stopwatch(), budget or Budget()
     degree, reciprocal = ring_degree(problem, "ring")

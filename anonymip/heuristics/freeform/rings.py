@@ -18,10 +18,7 @@ from anonymip.runtime.arrays import Codes, Ints
 def ring_degree(problem: Problem, method: str) -> tuple[int, bool]:
     """Return the size of the sets that the recoding asks for and whether they are reciprocal.
 
-    Raises
-    ------
-    InputError
-        If the records are to have sets of different sizes.
+    Raises InputError if the records are to have sets of different sizes.
     """
     recoding = problem.recoding
     if not isinstance(recoding, Freeform):
@@ -43,10 +40,7 @@ def reciprocal_degree(problem: Problem, degree: int, smallest: int, odd: bool) -
     d is odd only one at a time: with s odd and d even there is none. `smallest` is the size of the
     smallest part, `odd` whether some part has an odd number of records.
 
-    Raises
-    ------
-    NoSolution
-        If an odd part has no room for one more, or the recoding names the degrees.
+    Raises NoSolution if an odd part has no room for one more, or the recoding names the degrees.
     """
     if degree % 2 == 1 or not odd:
         return degree
@@ -66,17 +60,10 @@ def ring_sets(order: Ints, starts: Ints, degree: int, reciprocal: bool = False) 
     reciprocal ring takes half of them from before it; of an even number, the one left over is
     paired off within segments of the ring.
 
-    Parameters
-    ----------
-    order
-        (n,) records; the parts follow each other.
-    starts
-        Where each part begins in `order`; parts have `degree` records or more.
-    degree
-        Size of the sets.
-    reciprocal
-        Whether i lies in the set of l if l lies in that of i; with an even degree all parts need an
-        even number of records.
+    `order`: (n,) records; the parts follow each other. `starts`: where each part begins in `order`;
+    parts have `degree` records or more. `degree`: size of the sets. `reciprocal`: whether i lies in
+    the set of l if l lies in that of i; with an even degree all parts need an even number of
+    records.
 
     Notes
     -----
@@ -127,21 +114,9 @@ def diverse_ring(problem: Problem, order: Ints, degree: int, method: str) -> tup
     Any so many consecutive records of the closed order are diverse. So are then the sets of the
     ring, and the values of the rows of each record if it is published along a shift [1]_.
 
-    Parameters
-    ----------
-    problem
-        With a diversity.
-    order
-        All records.
-    degree
-        Least size of the sets.
-    method
-        Named if it fails.
-
-    Raises
-    ------
-    NoSolution
-        If the recoding names the degrees, and no such order is found.
+    `problem`: with a diversity. `order`: all records. `degree`: least size of the sets. `method`:
+    named if it fails. Raises NoSolution if the recoding names the degrees, and no such order is
+    found.
 
     Notes
     -----
@@ -169,21 +144,9 @@ def diverse_parts(problem: Problem, parts: Parts, degree: int, method: str) -> t
     large parts made in this way are split again where both pieces are diverse (Section 6 of [1]_;
     there pieces have each value at most once, here they may be larger, which loses less).
 
-    Parameters
-    ----------
-    problem
-        With a diversity.
-    parts
-        Of at least `degree` records each.
-    degree
-        Least size of the sets.
-    method
-        Named if it fails.
-
-    Raises
-    ------
-    NoSolution
-        If the recoding names the degrees, and there are no such parts.
+    `problem`: with a diversity. `parts`: of at least `degree` records each. `degree`: least size of
+    the sets. `method`: named if it fails. Raises NoSolution if the recoding names the degrees, and
+    there are no such parts.
 
     References
     ----------

@@ -120,19 +120,9 @@ class SetTerms(Packed):
 def set_terms(problem: Problem, order: Ints | None = None) -> SetTerms:
     """Return the terms of a problem's loss and limits.
 
-    Parameters
-    ----------
-    problem
-        Its objective has tables.
-    order
-        (n,) records in the order in which the kernels number them; None keeps that of the table.
-
-    Raises
-    ------
-    UnsupportedObjective
-        If the objective has no tables.
-    InputError
-        If a limit looks at an attribute with too many values for a table.
+    `problem`: its objective has tables. `order`: (n,) records in the order in which the kernels
+    number them; None keeps that of the table. Raises UnsupportedObjective if the objective has no
+    tables; InputError if a limit looks at an attribute with too many values for a table.
     """
     microdata, tables = problem.microdata, problem.compiled.tables
     records = np.arange(problem.n) if order is None else order
@@ -471,18 +461,9 @@ def fill_weights(
 ) -> None:
     """Write the weights of published record i with the candidates, infinite where forbidden.
 
-    Parameters
-    ----------
-    candidates
-        Originals; an empty array stands for all n.
-    table
-        Workspace of :func:`new_table`, filled here.
-    weights
-        One a candidate, float64 or float32.
-
-    Notes
-    -----
-    Complexity: O(number of values + m times the candidates) time; each term is one pass.
+    `candidates`: originals; an empty array stands for all n. `table`: workspace of
+    :func:`new_table`, filled here. `weights`: one a candidate, float64 or float32. Complexity:
+    O(number of values + m times the candidates) time; each term is one pass.
     """
     # What each value adds is computed once; then every term is one pass over the candidates.
     fill_table(terms, states, i, table)

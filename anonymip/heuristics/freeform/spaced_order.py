@@ -49,26 +49,11 @@ def diverse_order(
     succeeds if l is a whole number, the window a multiple of it, and no value has more than a share
     of 1/l.
 
-    Parameters
-    ----------
-    order
-        Records: all, or some of them.
-    sensitive
-        (n, columns) codes of all records.
-    window
-        How many consecutive records must be diverse, at most the length of the order.
-    diversity
-        What they must have (Wong et al. [1]_, Section 6: no l consecutive records share a value).
-
-    Returns
-    -------
-    numpy.ndarray or None
-        None if no order is found.
-
-    Notes
-    -----
-    Complexity: O(n window log v) for v combinations of sensitive values, and O(window) for each
-    change of places tried.
+    `order`: records: all, or some of them. `sensitive`: (n, columns) codes of all records.
+    `window`: how many consecutive records must be diverse, at most the length of the order.
+    `diversity`: what they must have (Wong et al. [1]_, Section 6: no l consecutive records share a
+    value). Returns: None if no order is found. Complexity: O(n window log v) for v combinations of
+    sensitive values, and O(window) for each change of places tried.
 
     References
     ----------

@@ -31,12 +31,7 @@ from anonymip.status import Stopped
 class SensitiveMix:
     """Counts of the sensitive values of a set of records that grows or shrinks.
 
-    Parameters
-    ----------
-    problem
-        With or without a diversity.
-    members
-        The records at first.
+    `problem`: with or without a diversity. `members`: the records at first.
     """
 
     def __init__(self, problem: Problem, members: Ints) -> None:
@@ -107,24 +102,11 @@ def joining_losses(
 ) -> Floats:
     """Return (groups,) losses of each class with the newcomers in it.
 
-    Parameters
-    ----------
-    problem
-        Gives loss and rules.
-    groups
-        Records of each class.
-    newcomers
-        Records that join together.
-    by_increase
-        Whether the loss of the class without them is subtracted. The maximum over all records
-        grows by no class's increase, so with the aggregate ``"max"`` nothing is.
-    keep_diverse
-        Whether a diverse class must stay diverse.
-
-    Returns
-    -------
-    numpy.ndarray
-        Infinite where a rule would be broken.
+    `problem`: gives loss and rules. `groups`: records of each class. `newcomers`: records that join
+    together. `by_increase`: whether the loss of the class without them is subtracted. The maximum
+    over all records grows by no class's increase, so with the aggregate ``"max"`` nothing is.
+    `keep_diverse`: whether a diverse class must stay diverse. Returns: infinite where a rule would
+    be broken.
     """
     losses = np.full(len(groups), np.inf)
     sizes = np.array([len(group) for group in groups], np.int64)
@@ -147,10 +129,7 @@ def place_leftovers(
 ) -> list[int]:
     """Put leftovers, in order, each into the class with the least new loss or increase.
 
-    Returns
-    -------
-    list of int
-        Those that no class can take in under the rules.
+    Returns: those that no class can take in under the rules.
     """
     unassigned: list[int] = []
     for record in leftovers:
@@ -294,17 +273,10 @@ def pick_companion(
 ) -> int:
     """Return the place among the candidates of the one that joins a class, -1 if none can.
 
-    Parameters
-    ----------
-    problem
-        Gives loss and rules.
-    members, mix
-        Records of the class, and their sensitive values.
-    candidates
-        Records that may join.
-    rest
-        Sensitive values of all records without a class. Candidates whose leaving keeps these
-        diverse come first: what is left can then still be a class.
+    `problem`: gives loss and rules. `members, mix`: records of the class, and their sensitive
+    values. `candidates`: records that may join. `rest`: sensitive values of all records without a
+    class. Candidates whose leaving keeps these diverse come first: what is left can then still be a
+    class.
     """
     useful = np.flatnonzero(mix.needed_with(candidates) < mix.needed())
     if not len(useful):

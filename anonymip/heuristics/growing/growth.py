@@ -77,20 +77,12 @@ def grow_classes(
 ) -> tuple[Ints, Stopped | None]:
     """Return (n,) labels and why it stopped early, if it did.
 
-    Parameters
-    ----------
-    problem, arranged
-        The rows in the order in which seeds are taken and ties are broken.
-    budget
-        When it ends, the records left are cut in order.
-    search
-        ``"tree"``, ``"scan"`` or ``"auto"``; the result is the same.
-    farthest_from
-        None: the next seed is the first record left. Otherwise the record farthest from the last
-        one placed, at first from this type.
-    by_increase
-        Whether leftovers join the class whose loss rises least, or the one whose new loss is
-        least.
+    `problem, arranged`: the rows in the order in which seeds are taken and ties are broken.
+    `budget`: when it ends, the records left are cut in order. `search`: ``"tree"``, ``"scan"`` or
+    ``"auto"``; the result is the same. `farthest_from`: None: the next seed is the first record
+    left. Otherwise the record farthest from the last one placed, at first from this type.
+    `by_increase`: whether leftovers join the class whose loss rises least, or the one whose new
+    loss is least.
     """
     n, k = problem.n, problem.k
     tables, rows = problem.compiled.tables, arranged.rows

@@ -51,21 +51,9 @@ def repaired(problem: Problem, labels: Ints, method: str, budget: Budget) -> Int
     A search that may fail where limits leave few releases; it then starts once more from the
     records with the fewest possible companions, in tables of up to 3000 records.
 
-    Parameters
-    ----------
-    problem
-        Gives the rules.
-    labels
-        (n,) classes of at least k records; -1 for records without a class.
-    method
-        Named if it fails.
-    budget
-        May be overdrawn by two seconds.
-
-    Raises
-    ------
-    NoSolution
-        If some records fit no class and cannot be suppressed.
+    `problem`: gives the rules. `labels`: (n,) classes of at least k records; -1 for records without
+    a class. `method`: named if it fails. `budget`: may be overdrawn by two seconds. Raises
+    NoSolution if some records fit no class and cannot be suppressed.
     """
     if not has_rules(problem) and (labels >= 0).all():
         return labels
@@ -414,21 +402,9 @@ def finish(
 ) -> Solution:
     """Return the solution of class labels, repaired; suppress classes where that is cheaper.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    labels
-        (n,) classes of at least k records, which may break other rules; -1 for records without.
-    method, watch, stopped, options, seed, trace
-        As the solution tells them.
-    budget
-        Of the repair.
-
-    Raises
-    ------
-    NoSolution
-        If no classes are found that keep the limits and the diversity.
+    `labels`: (n,) classes of at least k records, which may break other rules; -1 for records
+    without. `method, watch, stopped, options, seed, trace`: as the solution tells them. `budget`:
+    of the repair. Raises NoSolution if no classes are found that keep the limits and the diversity.
     """
     given = np.asarray(labels, np.int64)
     classes = Classes(repaired(problem, given, method, budget or Budget()))  # type: ignore[arg-type]

@@ -501,21 +501,11 @@ def best_classes(
 ) -> float:
     """Return the loss of the best classes of the rows if it is below `old`; infinite otherwise.
 
-    Parameters
-    ----------
-    tables, rows, rules
-        Loss, row types, k and whether losses are summed; the loss is monotone.
-    work
-        With the rows and the donors.
-    old
-        What the rows lose now.
-    max_nodes
-        Sets looked at; if there are more, the classes found may not be the best.
-
-    Notes
-    -----
-    Complexity: exponential in the rows in the worst case; the sets that the bounds leave are a few
-    hundred of 16 rows that lie near each other.
+    `tables, rows, rules`: loss, row types, k and whether losses are summed; the loss is monotone.
+    `work`: with the rows and the donors. `old`: what the rows lose now. `max_nodes`: sets looked
+    at; if there are more, the classes found may not be the best. Complexity: exponential in the
+    rows in the worst case; the sets that the bounds leave are a few hundred of 16 rows that lie
+    near each other.
     """
     _lay_out(tables, rows, work)
     total = _find_bounds(tables, rows, rules.k, work)

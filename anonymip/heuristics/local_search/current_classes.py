@@ -458,16 +458,8 @@ _SPARE_LABELS = 64
 class CurrentRelease:
     """A release as the kernels improve it.
 
-    Parameters
-    ----------
-    tables, rows, rules
-        Loss, row types, and what classes must keep.
-    current
-        The classes.
-    records
-        (n,) records, type by type.
-    first
-        (t + 1,) where each type begins in them.
+    `tables, rows, rules`: loss, row types, and what classes must keep. `current`: the classes.
+    `records`: (n,) records, type by type. `first`: (t + 1,) where each type begins in them.
     """
 
     tables: LossTables

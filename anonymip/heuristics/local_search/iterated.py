@@ -149,10 +149,7 @@ class TrialsWork(Packed):
 class Visits(NamedTuple):
     """The classes visited last.
 
-    Parameters
-    ----------
-    rows, sizes
-        (classes, rows) types of their rows, and (classes,) how many.
+    `rows, sizes`: (classes, rows) types of their rows, and (classes,) how many.
     """
 
     rows: Ints

@@ -309,18 +309,9 @@ def improve(
 ) -> Ints:
     """Return labels of classes that are no worse than the given ones.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes.
-    labels
-        (n,) classes that the problem allows; -1 for suppressed records.
-    effort
-        As of :func:`local_search`.
-    budget
-        When it ends, what is reached is returned.
-    seed
-        Of the neighbours drawn.
+    `problem`: with equivalence classes. `labels`: (n,) classes that the problem allows; -1 for
+    suppressed records. `effort`: as of :func:`local_search`. `budget`: when it ends, what is
+    reached is returned. `seed`: of the neighbours drawn.
 
     Notes
     -----

@@ -327,10 +327,8 @@ def best_move(
 ) -> tuple[float, int, int, int]:
     """Return the gain, what it is, and which type leaves the first and the second class in view.
 
-    Notes
-    -----
-    Complexity: O(s^2 m) for classes of s types. With a monotone loss a swap is not looked at if
-    the two classes would not gain enough even if nobody joined them.
+    Complexity: O(s^2 m) for classes of s types. With a monotone loss a swap is not looked at if the
+    two classes would not gain enough even if nobody joined them.
     """
     one, other = work.one, work.other
     size, other_size, asked = one.totals[1], other.totals[1], rules.diversity
@@ -516,14 +514,8 @@ def take_in(
 ) -> None:
     """Let suppressed rows join the near class whose loss rises least, if by less than a star row.
 
-    Parameters
-    ----------
-    tables, rows, rules, current, work
-        As everywhere; losses are summed.
-    row_types
-        (types,) of suppressed rows.
-    near
-        (types, candidates) classes near each type; -1 for none.
+    `tables, rows, rules, current, work`: as everywhere; losses are summed. `row_types`: (types,) of
+    suppressed rows. `near`: (types, candidates) classes near each type; -1 for none.
     """
     for place in range(len(row_types)):
         row_type = row_types[place]

@@ -57,12 +57,8 @@ _STEPS_LESS = 4_600
 class WorkLimits(NamedTuple):
     """What ends the search.
 
-    Parameters
-    ----------
-    share
-        Steps, as a multiple of those above.
-    idle
-        A round that gains less than this share of the loss is idle.
+    `share`: steps, as a multiple of those above. `idle`: a round that gains less than this share of
+    the loss is idle.
     """
 
     share: float
@@ -203,16 +199,9 @@ NUMBERS = SearchNumbers()
 class Settings:
     """What the rounds do.
 
-    Parameters
-    ----------
-    window
-        Rows of the windows that are made again; 0 for none.
-    near
-        Neighbours of a class that are in a window with it, alone and two at a time.
-    patience
-        Idle rounds in a row that end the work.
-    effort
-        What else ends it.
+    `window`: rows of the windows that are made again; 0 for none. `near`: neighbours of a class
+    that are in a window with it, alone and two at a time. `patience`: idle rounds in a row that end
+    the work. `effort`: what else ends it.
     """
 
     window: int
@@ -242,25 +231,12 @@ def iterate_classes(
 ) -> tuple[Ints, Stopped | None, str]:
     """Return labels that are no worse, why the work stopped early, and a remark.
 
-    Parameters
-    ----------
-    problem
-        With loss tables; the losses of its records are summed, else the labels are returned.
-    labels
-        (n,) classes that the problem allows; -1 for suppressed records.
-    steps
-        Losses of an attribute that may be worked out.
-    budget
-        When it ends, the best release so far is returned.
-    seed
-        Of what is drawn: the same seed gives the same labels.
-    visited
-        Gets the records of the classes that were visited last; copies of a row are one record.
-
-    Notes
-    -----
-    Complexity: about 100,000 steps a trial, see
-    :mod:`~anonymip.heuristics.local_search.iterated`.
+    `problem`: with loss tables; the losses of its records are summed, else the labels are returned.
+    `labels`: (n,) classes that the problem allows; -1 for suppressed records. `steps`: losses of an
+    attribute that may be worked out. `budget`: when it ends, the best release so far is returned.
+    `seed`: of what is drawn: the same seed gives the same labels. `visited`: gets the records of
+    the classes that were visited last; copies of a row are one record. Complexity: about 100,000
+    steps a trial, see :mod:`~anonymip.heuristics.local_search.iterated`.
     """
     given = np.asarray(labels, np.int64)
     rounds = _Rounds(problem, given, Settings(0, 0, 1, "thorough"), budget, seed)
@@ -448,12 +424,8 @@ class _Rounds:
     def _round(self, first: bool, deep: bool) -> Stopped | None:
         """Do moves and windows once; not the first time with neighbours drawn at random.
 
-        Parameters
-        ----------
-        first
-            Whether the windows are of nearest neighbours; else they are drawn among the near ones.
-        deep
-            Whether there are windows in this round.
+        `first`: whether the windows are of nearest neighbours; else they are drawn among the near
+        ones. `deep`: whether there are windows in this round.
         """
         near = self._neighbours(self.state.living(), NUMBERS.neighbours)
         self._work.checked[:] = -1

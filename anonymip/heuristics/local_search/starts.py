@@ -55,25 +55,10 @@ def make_start(
 ) -> Solution:
     """Return the classes of one method.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes.
-    name
-        Of :data:`STARTS` or :data:`~anonymip.extensions.EXACT_STARTS`.
-    order
-        That it is made with; empty for the default.
-    budget, seed
-        Of the method.
-    share
-        Of the time that is left, for it.
-
-    Raises
-    ------
-    InputError
-        If there is no such start, or it takes no such problem.
-    NoSolution
-        If it finds none.
+    `problem`: with equivalence classes. `name`: of :data:`STARTS` or
+    :data:`~anonymip.extensions.EXACT_STARTS`. `order`: that it is made with; empty for the default.
+    `share`: of the time that is left, for it. Raises InputError if there is no such start, or it
+    takes no such problem; NoSolution if it finds none.
     """
     if name not in {**STARTS, **EXACT_STARTS}:
         raise unknown_name("from_method", name, (*STARTS, *EXACT_STARTS, BEST))
@@ -91,10 +76,7 @@ def make_starts(problem: Problem, budget: Budget, seed: int) -> Iterator[Solutio
 
     Each is made when it is asked for, as long as there is time.
 
-    Raises
-    ------
-    NoSolution
-        If none finds any.
+    Raises NoSolution if none finds any.
     """
     repeating, names, found = repeats(problem), starts_of(problem), False
     for name in names:

@@ -49,14 +49,9 @@ MOST_CLASSES, _MAX_SETS = 16, 20_000
 class Near(NamedTuple):
     """What lies near.
 
-    Parameters
-    ----------
-    neighbours
-        (classes, q) of each class; -1 for none.
-    width
-        Of these so many are in a window with it, alone and two at a time.
-    lenders
-        (types, d) types with a surplus near each type; -1 for none.
+    `neighbours`: (classes, q) of each class; -1 for none. `width`: of these so many are in a window
+    with it, alone and two at a time. `lenders`: (types, d) types with a surplus near each type; -1
+    for none.
     """
 
     neighbours: Ints
@@ -158,20 +153,9 @@ def gather_window(
 ) -> int:
     """Write a class and its first neighbours that fit; return how many classes that are.
 
-    Parameters
-    ----------
-    current
-        The classes.
-    labels
-        (classes,) the window.
-    neighbours
-        (classes, q) of each class; -1 for none.
-    label
-        The class in the middle.
-    most_rows
-        Rows that the window may have.
-    unplaced
-        Whether only rows of types without a surplus class are counted.
+    `current`: the classes. `labels`: (classes,) the window. `neighbours`: (classes, q) of each
+    class; -1 for none. `label`: the class in the middle. `most_rows`: rows that the window may
+    have. `unplaced`: whether only rows of types without a surplus class are counted.
     """
     labels[0] = label
     count, rows = 1, rows_to_place(current, label, unplaced)

@@ -75,18 +75,8 @@ class OpenRows(Packed):
 def open_rows(problem: Problem, packed: PackedRows, pattern_of: Ints) -> OpenRows:
     """Return the rows that patterns of records make.
 
-    Parameters
-    ----------
-    problem
-        Gives k and the diversity.
-    packed
-        All records.
-    pattern_of
-        (n,) pattern of each record; -1 for none.
-
-    Notes
-    -----
-    Complexity: O(n m + n log n).
+    `problem`: gives k and the diversity. `packed`: all records. `pattern_of`: (n,) pattern of each
+    record; -1 for none. Complexity: O(n m + n log n).
     """
     n, p = problem.n, len(packed.masks)
     placed = np.flatnonzero(pattern_of >= 0)

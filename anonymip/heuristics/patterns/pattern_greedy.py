@@ -167,10 +167,7 @@ class PatternGreedy:
     def run(self, order: Ints, mode: str, budget: Budget) -> tuple[Patterns, str, Stopped | None]:
         """Return patterns, how many records were left, and why it stopped early.
 
-        Raises
-        ------
-        NoSolution
-            If records are left that find no row.
+        Raises NoSolution if records are left that find no row.
         """
         if mode == "strict":
             order = order[self.costs[order] <= self.price]

@@ -40,33 +40,15 @@ def pattern_search(
     those join that lose least. Only moves that gain, and that keep single use and the diversity,
     are made. Patterns are tried by ascending cost.
 
-    Parameters
-    ----------
-    problem
-        With patterns as its recoding.
-    passes
-        Most passes over all patterns.
-    start
-        Patterns to improve; those of pattern-greedy if none are given.
-    budget
-        When it ends, what is reached is the result.
-    seed
-        Of the greedy.
+    `problem`: with patterns as its recoding. `passes`: most passes over all patterns. `start`:
+    patterns to improve; those of pattern-greedy if none are given. `budget`: when it ends, what is
+    reached is the result. `seed`: of the greedy. Raises InputError if the problem asks for another
+    recoding; UnsupportedObjective if the loss of a pattern depends on the record; InvalidAssignment
+    if the start breaks a rule of the problem; NoSolution if no start is found.
 
     Notes
     -----
     Complexity of a pass: O(p n) time, O((p + n) m) memory.
-
-    Raises
-    ------
-    InputError
-        If the problem asks for another recoding.
-    UnsupportedObjective
-        If the loss of a pattern depends on the record.
-    InvalidAssignment
-        If the start breaks a rule of the problem.
-    NoSolution
-        If no start is found.
     """
     watch, budget = Stopwatch(), budget or Budget()
     recoding = recoding_of(problem)

@@ -88,8 +88,6 @@ def share_rows(
     one serves one output row: the one of the most records, the first among equals. Under a
     diversity `diverse` is the problem, and the rows are its records.
 
-    Notes
-    -----
     Complexity: O(p t) time and O(t) memory: rows leave as they get their pattern.
     """
     t = len(counts)

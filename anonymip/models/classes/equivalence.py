@@ -76,13 +76,8 @@ from anonymip.recodings import EquivalenceClasses
 def fitting_context(problem: Problem, integer_ends: bool = True) -> Context:
     """Return what the parts of a model share, or refuse the problem.
 
-    Raises
-    ------
-    UnsupportedObjective
-        If the objective has no tables, or is not proven monotone: the model could then publish
-        more than a class covers.
-    InputError
-        If the recoding is another one.
+    Raises UnsupportedObjective if the objective has no tables, or is not proven monotone: the model
+    could then publish more than a class covers; InputError if the recoding is another one.
     """
     if not isinstance(problem.recoding, EquivalenceClasses):
         raise InputError(
@@ -103,10 +98,7 @@ def checked_size(context: Context, name: str, rows: int) -> int:
 
     `rows` are those of the formulation of this name, without those that all have.
 
-    Raises
-    ------
-    InputError
-        If the model would be too large.
+    Raises InputError if the model would be too large.
     """
     size = 3 * context.pairs + rows + loss_size(context) + class_rules_size(context)
     refuse_large(name, context.problem.n, size, "a heuristic (greedy-search, ordered-cut)")
@@ -303,10 +295,7 @@ def _link(first: Any, second: Any, big_m: float, binary: Any) -> Any:
 def set_start_equivalence(model: pyo.ConcreteModel, assignment: Classes) -> None:
     """Give every variable the value that the classes imply: a warm start.
 
-    Raises
-    ------
-    InvalidAssignment
-        If the classes break a rule of the problem.
+    Raises InvalidAssignment if the classes break a rule of the problem.
     """
     problem: Problem = model.context.problem
     problem.recoding.check(problem, assignment)
@@ -333,10 +322,7 @@ def read_equivalence(model: pyo.ConcreteModel) -> Classes:
     Rows that are equivalent through others ("indirectly equivalent", Def. 6) share all cells, so
     a class is a connected component.
 
-    Raises
-    ------
-    InputError
-        If the model has no solution.
+    Raises InputError if the model has no solution.
     """
     problem: Problem = model.context.problem
     refuse_unsolved(model.equivalent.values())

@@ -191,10 +191,7 @@ def _split_disjuncts(model: pyo.ConcreteModel) -> None:
 def set_start_hull(model: pyo.ConcreteModel, assignment: Classes) -> None:
     """Give every variable the value that the classes imply, the split ones too: a warm start.
 
-    Raises
-    ------
-    InvalidAssignment
-        If the classes break a rule of the problem.
+    Raises InvalidAssignment if the classes break a rule of the problem.
     """
     set_start_equivalence(model, assignment)
     hull = pyo.TransformationFactory("gdp.hull")

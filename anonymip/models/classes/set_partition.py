@@ -326,13 +326,9 @@ def set_start_set_partition(model: pyo.ConcreteModel, assignment: Classes) -> No
 
     Classes larger than the sets of the model, which are never needed, are cut.
 
-    Raises
-    ------
-    InvalidAssignment
-        If the classes break a rule of the recoding.
-    InputError
-        If a class is no set of the model, since the loss of these classes is above the upper
-        bound that the model was built with.
+    Raises InvalidAssignment if the classes break a rule of the recoding; InputError if a class is
+    no set of the model, since the loss of these classes is above the upper bound that the model was
+    built with.
     """
     context: SetContext = model.context
     problem, sets = context.problem, context.sets
@@ -371,12 +367,8 @@ def _cut_to_size(problem: Problem, assignment: Classes) -> list[Ints]:
 def read_set_partition(model: pyo.ConcreteModel) -> Classes:
     """Return the classes of a solved model; rows of one type are handed out in their order.
 
-    Raises
-    ------
-    InputError
-        If the model has no solution.
-    InvalidAssignment
-        If the sets that it chose hold a row too often.
+    Raises InputError if the model has no solution; InvalidAssignment if the sets that it chose hold
+    a row too often.
     """
     context: SetContext = model.context
     sets, rows = context.sets, context.sets.rows

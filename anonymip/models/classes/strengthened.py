@@ -218,10 +218,7 @@ def set_start_strengthened(model: pyo.ConcreteModel, assignment: Classes) -> Non
     Where the model has (e), identical records get the labels in order: what is read back may
     differ from `assignment` by exchanges of them.
 
-    Raises
-    ------
-    InvalidAssignment
-        If the classes break a rule of the problem.
+    Raises InvalidAssignment if the classes break a rule of the problem.
     """
     problem: Problem = model.context.problem
     problem.recoding.check(problem, assignment)

@@ -41,12 +41,8 @@ class CoverContext(Context):
     ) -> CoverContext:
         """Return the context of a problem, or refuse it.
 
-        Raises
-        ------
-        UnsupportedObjective
-            If the objective has no tables, or is not proven monotone.
-        InputError
-            If the recoding is another one, or a choice does not fit it.
+        Raises UnsupportedObjective if the objective has no tables, or is not proven monotone;
+        InputError if the recoding is another one, or a choice does not fit it.
         """
         recoding = problem.recoding
         if not isinstance(recoding, Freeform | OneK | KOne | KK | KConcealment):

@@ -143,12 +143,8 @@ def build_freeform(
 def freeform_size(problem: Problem) -> int:
     """Return about how many constraints, and binaries for curved losses, the model has.
 
-    Raises
-    ------
-    UnsupportedObjective
-        If the objective has no tables or is not proven monotone.
-    InputError
-        If the recoding is another one, or the model would be too large.
+    Raises UnsupportedObjective if the objective has no tables or is not proven monotone; InputError
+    if the recoding is another one, or the model would be too large.
     """
     return _size(CoverContext.fitting(problem), strengthened=True)
 
@@ -382,10 +378,7 @@ def set_start_freeform(model: pyo.ConcreteModel, assignment: Cover) -> None:
 
     Sets larger than the model's are made smaller, which loses nothing.
 
-    Raises
-    ------
-    InvalidAssignment
-        If the cover breaks a rule of the problem.
+    Raises InvalidAssignment if the cover breaks a rule of the problem.
     """
     context: CoverContext = model.context
     problem: Problem = context.problem
@@ -420,10 +413,7 @@ def read_freeform(model: pyo.ConcreteModel) -> Cover:
 
     Where own records are free, each set is handed to a record in it, by a perfect matching.
 
-    Raises
-    ------
-    InputError
-        If the model has no solution.
+    Raises InputError if the model has no solution.
     """
     context: CoverContext = model.context
     refuse_unsolved(model.match.values())

@@ -49,14 +49,7 @@ from anonymip.runtime.arrays import Ints
 class CoverSets:
     """What the model was built from; kept on it as ``context``.
 
-    Parameters
-    ----------
-    problem
-        What is modelled.
-    sets
-        The columns; their losses are those of k records each.
-    degree
-        Records of each set.
+    `sets`: the columns; their losses are those of k records each. `degree`: records of each set.
     """
 
     problem: Problem
@@ -67,19 +60,10 @@ class CoverSets:
 def cover_degree(problem: Problem, fixed_size: bool = False) -> int:
     """Return how many records each set has, or refuse a problem that needs no such sets.
 
-    Parameters
-    ----------
-    problem
-        What is to be modelled.
-    fixed_size
-        Whether covers by larger sets do not matter, so that the loss need not be monotone.
-
-    Raises
-    ------
-    InputError
-        If the recoding is another one, or sets differ in size or must be reciprocal or diverse.
-    UnsupportedObjective
-        If the loss is not summed, or not monotone where larger sets matter.
+    `problem`: what is to be modelled. `fixed_size`: whether covers by larger sets do not matter, so
+    that the loss need not be monotone. Raises InputError if the recoding is another one, or sets
+    differ in size or must be reciprocal or diverse; UnsupportedObjective if the loss is not summed,
+    or not monotone where larger sets matter.
     """
     recoding, compiled = problem.recoding, problem.compiled
     remedy = "Use the formulation freeform"
@@ -119,25 +103,14 @@ def build_set_cover(
 ) -> pyo.ConcreteModel:
     """Return the model; it is built, not solved.
 
-    Parameters
-    ----------
-    problem
-        With sets of one size, neither reciprocal nor diverse, and a monotone loss that is summed.
-    max_sets
-        Most sets of the model.
-    sets
-        The columns, if the caller has enumerated them.
-    fixed_size
-        Whether the best cover by sets of k is asked for where larger ones may lose less.
+    `problem`: with sets of one size, neither reciprocal nor diverse, and a monotone loss that is
+    summed. `max_sets`: most sets of the model. `sets`: the columns, if the caller has enumerated
+    them. `fixed_size`: whether the best cover by sets of k is asked for where larger ones may lose
+    less. Raises InputError if the problem is another one, or there are more sets.
 
     Notes
     -----
     Size: one variable a set, of which there are :func:`set_cover_size`; one row a type.
-
-    Raises
-    ------
-    InputError
-        If the problem is another one, or there are more sets.
     """
     degree = cover_degree(problem, fixed_size)
     if sets is None:
@@ -194,10 +167,7 @@ def _add_columns(model: pyo.ConcreteModel) -> None:
 def set_cover_size(problem: Problem) -> int:
     """Return how many sets of row types there are; limits may leave fewer.
 
-    Raises
-    ------
-    InputError
-        If the model does not fit the problem.
+    Raises InputError if the model does not fit the problem.
     """
     degree = cover_degree(problem)
     return int(count_multisets(problem.microdata.row_types().counts, degree)[degree])
@@ -206,12 +176,8 @@ def set_cover_size(problem: Problem) -> int:
 def set_start_set_cover(model: pyo.ConcreteModel, assignment: Cover) -> None:
     """Give the variables the values of a cover: a warm start.
 
-    Raises
-    ------
-    InputError
-        If the model lacks one of its sets.
-    InvalidAssignment
-        If the cover breaks a rule of the problem.
+    Raises InputError if the model lacks one of its sets; InvalidAssignment if the cover breaks a
+    rule of the problem.
     """
     context: CoverSets = model.context
     context.problem.recoding.check(context.problem, assignment)
@@ -225,12 +191,8 @@ def set_start_set_cover(model: pyo.ConcreteModel, assignment: Cover) -> None:
 def read_set_cover(model: pyo.ConcreteModel) -> Cover:
     """Return the cover of a solved model: originals of a type are taken one after the other.
 
-    Raises
-    ------
-    InputError
-        If the model has no solution.
-    InvalidAssignment
-        If it names too few or too many sets.
+    Raises InputError if the model has no solution; InvalidAssignment if it names too few or too
+    many sets.
     """
     context: CoverSets = model.context
     sets, rows = context.sets, context.sets.rows

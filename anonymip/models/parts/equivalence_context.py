@@ -191,14 +191,8 @@ class Ancestors:
     def of(cls, microdata: Microdata, attribute: int, losses: Floats) -> Ancestors:
         """Return the ancestors of a hierarchical attribute.
 
-        Parameters
-        ----------
-        microdata
-            The table.
-        attribute
-            Index of the attribute.
-        losses
-            (L, L) loss of the lowest node over the values from the first to the second rank.
+        `attribute`: index of the attribute. `losses`: (L, L) loss of the lowest node over the
+        values from the first to the second rank.
         """
         hierarchy = microdata.attributes[attribute].hierarchy
         assert hierarchy is not None
@@ -251,14 +245,8 @@ def ancestors_of(microdata: Microdata, tables: LossTables) -> tuple[Ancestors, .
 class Scaling:
     """An end is origin + unit * variable; in ranked columns, the level of this rank.
 
-    Parameters
-    ----------
-    origin, unit
-        (m,) float64, in the unit of each attribute.
-    whole
-        (m,) bool, whether whole numbers stay whole.
-    ranked
-        For each ranked column its levels, ascending.
+    `origin, unit`: (m,) float64, in the unit of each attribute. `whole`: (m,) bool, whether whole
+    numbers stay whole. `ranked`: for each ranked column its levels, ascending.
     """
 
     origin: Floats
@@ -327,11 +315,8 @@ def _is_step_visible(microdata: Microdata, tables: LossTables) -> Flags:
 def refuse_unfit_objective(problem: Problem, model: str, remedy: str) -> None:
     """Refuse losses that are no sum of monotone terms of one attribute each.
 
-    Raises
-    ------
-    UnsupportedObjective
-        If the objective has no tables, or is not proven monotone: the model could then publish
-        more than a record needs to cover.
+    Raises UnsupportedObjective if the objective has no tables, or is not proven monotone: the model
+    could then publish more than a record needs to cover.
     """
     compiled = problem.compiled
     if not compiled.has_tables:
@@ -355,10 +340,7 @@ LARGEST_MODEL = 3_000_000
 def refuse_large(name: str, records: int, size: int, heuristics: str = "a heuristic") -> None:
     """Refuse a model with too many constraints and choices, naming what to use in place of it.
 
-    Raises
-    ------
-    InputError
-        If it would be too large.
+    Raises InputError if it would be too large.
     """
     if size > LARGEST_MODEL:
         raise InputError(

@@ -29,10 +29,7 @@ def set_partition_size(problem: Problem) -> int:
     The number of multisets of row types of k to the largest size needed; diversity and limits
     may leave fewer.
 
-    Raises
-    ------
-    InputError
-        If the recoding is another one.
+    Raises InputError if the recoding is another one.
     """
     refuse_other_recodings(problem)
     counts = np.ones(problem.n, np.int64)
@@ -75,10 +72,7 @@ def priced_columns(
 ) -> ClusterSets:
     """Return the sets that a release as good as `upper_bound` may need as classes.
 
-    Raises
-    ------
-    InputError
-        If there are more than `max_sets`, or the bound is no finite number.
+    Raises InputError if there are more than `max_sets`, or the bound is no finite number.
     """
     compiled = problem.compiled
     prices, threshold = None, np.inf

@@ -57,21 +57,12 @@ from anonymip.tolerances import INTEGRALITY
 def build_pattern(problem: Problem) -> pyo.ConcreteModel:
     """Return the model of the paper; it is built, not solved.
 
-    Parameters
-    ----------
-    problem
-        With patterns as its recoding.
+    `problem`: with patterns as its recoding. Raises InputError if the problem asks for another
+    recoding, or is too large; UnsupportedObjective if the loss of a pattern depends on the record.
 
     Notes
     -----
     Size: t p variables for t types and p patterns, and two rows an instance, t p at most.
-
-    Raises
-    ------
-    InputError
-        If the problem asks for another recoding, or is too large.
-    UnsupportedObjective
-        If the loss of a pattern depends on the record.
     """
     columns = pattern_columns(problem, least=1)
     with PauseGC():
@@ -92,29 +83,16 @@ def build_pattern_strong(
 ) -> pyo.ConcreteModel:
     """Return the strong model; it is built, not solved.
 
-    Parameters
-    ----------
-    problem
-        With patterns as its recoding.
-    keep_equal
-        Whether instances of equal cost that the same records may become are all kept, as releases
-        with the most output rows may need them.
-    columns
-        The pairs of the model, if the caller knows which suffice.
+    `problem`: with patterns as its recoding. `keep_equal`: whether instances of equal cost that the
+    same records may become are all kept, as releases with the most output rows may need them.
+    `columns`: the pairs of the model, if the caller knows which suffice. Raises InputError if the
+    problem asks for another recoding, or is too large; UnsupportedObjective if the loss of a
+    pattern depends on the record; NoSolution if a record may become no output row.
 
     Notes
     -----
     Size: a variable and a row for each pair of a type and an instance that it may become; a binary
     variable and a row for each instance.
-
-    Raises
-    ------
-    InputError
-        If the problem asks for another recoding, or is too large.
-    UnsupportedObjective
-        If the loss of a pattern depends on the record.
-    NoSolution
-        If a record may become no output row.
     """
     if columns is None:
         columns = strong_columns(problem, keep_equal=keep_equal)
@@ -261,12 +239,8 @@ def set_start_pattern(model: pyo.ConcreteModel, assignment: Patterns) -> None:
 
     Records of an output row that another stands for move there.
 
-    Raises
-    ------
-    InputError
-        If the model lacks an output row of the start.
-    InvalidAssignment
-        If the patterns break a rule of the problem.
+    Raises InputError if the model lacks an output row of the start; InvalidAssignment if the
+    patterns break a rule of the problem.
     """
     columns: PatternColumns = model.context
     columns.problem.recoding.check(columns.problem, assignment)
@@ -302,10 +276,7 @@ def read_pattern(model: pyo.ConcreteModel) -> Patterns:
     in use, numbers of types and output rows change by less than one. If tolerances of the solver
     leave none, all records are assigned again to the output rows in use.
 
-    Raises
-    ------
-    InputError
-        If the model has no solution, or its output rows hold not all records.
+    Raises InputError if the model has no solution, or its output rows hold not all records.
     """
     columns: PatternColumns = model.context
     variables = [*model.assigned.values(), *model.used.values()]

@@ -72,21 +72,9 @@ class RowAssignment:
     def of_matrix(cls, k: int, counts: Ints, costs: Floats, fits: Flags) -> RowAssignment:
         """Return the problem as the paper states it.
 
-        Parameters
-        ----------
-        k
-            Records that each output row takes at least.
-        counts
-            (t,) records of each type.
-        costs
-            (r,) cost of a record in each output row.
-        fits
-            (t, r) whether a type may become a row, the paper's h.
-
-        Raises
-        ------
-        InputError
-            If the shapes do not fit each other.
+        `k`: records that each output row takes at least. `counts`: (t,) records of each type.
+        `costs`: (r,) cost of a record in each output row. `fits`: (t, r) whether a type may become
+        a row, the paper's h. Raises InputError if the shapes do not fit each other.
         """
         if fits.shape != (len(counts), len(costs)):
             raise InputError(
@@ -101,10 +89,7 @@ class RowAssignment:
 def build_row_assignment(task: RowAssignment) -> pyo.ConcreteModel:
     """Return inequalities (1) to (4) as a linear program; it is built, not solved.
 
-    Raises
-    ------
-    InputError
-        If a type fits no row, or fewer records than an output row needs fit it.
+    Raises InputError if a type fits no row, or fewer records than an output row needs fit it.
     """
     _refuse_unfit(task)
     model = pyo.ConcreteModel(name="row assignment")
@@ -173,12 +158,8 @@ def _refuse_unfit(task: RowAssignment) -> None:
 def assign_rows(task: RowAssignment, budget: Budget | None = None) -> Ints | None:
     """Return (e,) how many records of each pair are assigned, at least cost; None if none can be.
 
-    Parameters
-    ----------
-    task
-        What is asked. Costs of at most six decimals are met exactly, others up to rounding.
-    budget
-        When it ends, None is returned.
+    `task`: what is asked. Costs of at most six decimals are met exactly, others up to rounding.
+    `budget`: when it ends, None is returned.
 
     Notes
     -----

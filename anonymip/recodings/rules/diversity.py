@@ -22,15 +22,9 @@ from anonymip.runtime.arrays import Flags, Ints
 class SensitiveScale:
     """A sensitive column as distances between its distributions need it.
 
-    Parameters
-    ----------
-    codes
-        (n,) int64 value of each record; ascending with the numbers where the scale is ordered.
-    totals
-        (values,) int64 records of the table with each value.
-    ordered
-        Whether values lie on a line, one step apart, so that near ones are more alike than far
-        ones.
+    `codes`: (n,) int64 value of each record; ascending with the numbers where the scale is ordered.
+    `totals`: (values,) int64 records of the table with each value. `ordered`: whether values lie on
+    a line, one step apart, so that near ones are more alike than far ones.
     """
 
     codes: Ints
@@ -45,14 +39,8 @@ class SensitiveScale:
     def excess(self, counts: Ints, sizes: Ints, most: tuple[int, int]) -> Flags:
         """Return (classes,) whether classes are farther from the table than a fraction.
 
-        Parameters
-        ----------
-        counts
-            (classes, values) records of each class with each value.
-        sizes
-            (classes,) records of each class.
-        most
-            Numerator and denominator of the fraction.
+        `counts`: (classes, values) records of each class with each value. `sizes`: (classes,)
+        records of each class. `most`: numerator and denominator of the fraction.
 
         Notes
         -----
@@ -379,12 +367,8 @@ def _tally(
 class RowsOfRecords:
     """The published rows that each original record can be: its effective matches.
 
-    Parameters
-    ----------
-    start
-        (n + 1,) int64, where those of each record begin in `rows`.
-    rows
-        Published records, ascending within an original.
+    `start`: (n + 1,) int64, where those of each record begin in `rows`. `rows`: published records,
+    ascending within an original.
     """
 
     start: Ints
@@ -416,20 +400,9 @@ def lacking_records(
     Of the rows that an original record can be, no more than a share of 1/l may show one value
     (Wong et al. [1]_, Definition 9, each row being as likely), and enough values are to be shown.
 
-    Parameters
-    ----------
-    diversity
-        What is asked for.
-    sensitive
-        (n, columns) codes of the originals.
-    rows
-        Rows that each original can be.
-    matching
-        (n,) original of each published record, whose values the row shows.
-
-    Notes
-    -----
-    Complexity: O(edges log k) for each column.
+    `diversity`: what is asked for. `sensitive`: (n, columns) codes of the originals. `rows`: rows
+    that each original can be. `matching`: (n,) original of each published record, whose values the
+    row shows. Complexity: O(edges log k) for each column.
 
     References
     ----------

@@ -175,10 +175,7 @@ def _index(microdata: Microdata, name: str) -> int:
 def refuse_unfit(microdata: Microdata, limits: Sequence[Limit]) -> None:
     """Refuse limits that do not fit the table.
 
-    Raises
-    ------
-    InputError
-        If an attribute or a value is unknown, or a limit is no limit.
+    Raises InputError if an attribute or a value is unknown, or a limit is no limit.
     """
     for limit in limits:
         if not isinstance(limit, Cap | Apart):
@@ -219,16 +216,7 @@ def met_by_sets(
 ) -> Flags:
     """Return (B,) whether classes of records keep all limits.
 
-    Parameters
-    ----------
-    microdata
-        The table.
-    limits
-        The limits.
-    rows
-        (B, s) records of each class.
-    cells
-        What the classes publish.
+    `limits`: the limits. `rows`: (B, s) records of each class. `cells`: what the classes publish.
     """
     met = np.ones(len(rows), np.bool_)
     for limit in limits:
@@ -246,10 +234,7 @@ def met_by_sets(
 def check_limits(microdata: Microdata, limits: Sequence[Limit], description: Description) -> None:
     """Raise if what is published for a record breaks a limit.
 
-    Raises
-    ------
-    InvalidAssignment
-        Naming the record and the limit.
+    Raises InvalidAssignment naming the record and the limit.
     """
     cells = cells_of(description)
     for limit in limits:
@@ -278,8 +263,6 @@ def conflicts(microdata: Microdata, limits: Sequence[Limit], rows: Ints) -> Flag
     A cap on a range or a node, and two values apart, are kept by a class exactly if every two of
     its records keep them; a cap on the size of a set is not decided by pairs.
 
-    Notes
-    -----
     Complexity: O(t^2) for each limit.
     """
     t = len(rows)

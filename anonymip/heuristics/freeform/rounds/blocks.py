@@ -119,16 +119,9 @@ class Blocks(Packed):
 def new_blocks(weights: PairWeights, places: Ints, *, published: bool, bounded: bool) -> Blocks:
     """Return the blocks of the records that have places.
 
-    Parameters
-    ----------
-    weights
-        Of the round.
-    places
-        (n,) matches that each record is to find.
-    published
-        Whether published records are chosen, else originals.
-    bounded
-        Whether bounds are wanted, which hold if no penalty is negative and the loss monotone.
+    `weights`: of the round. `places`: (n,) matches that each record is to find. `published`:
+    whether published records are chosen, else originals. `bounded`: whether bounds are wanted,
+    which hold if no penalty is negative and the loss monotone.
     """
     terms = weights.terms
     r, n = terms.range_values.shape
@@ -410,17 +403,9 @@ def find_cheapest(
 
     They are in ``blocks.found``, sorted by weight, then by number, the weights in ``blocks.costs``.
 
-    Parameters
-    ----------
-    both_ways
-        Whether the weight is the sum of both ways: each takes in the other.
-    longest
-        Most records wanted.
-
-    Notes
-    -----
-    Complexity: O(v + (n / l + l b) m) time for v values of all attributes and blocks of l, b being
-    the blocks whose bound does not rule them out.
+    `both_ways`: whether the weight is the sum of both ways: each takes in the other. `longest`:
+    most records wanted. Complexity: O(v + (n / l + l b) m) time for v values of all attributes and
+    blocks of l, b being the blocks whose bound does not rule them out.
     """
     count = (blocks.cursor[0] + blocks.length - 1) // blocks.length
     bounded = len(blocks.bounds) > 0

@@ -81,21 +81,10 @@ def choose_in_order(
 ) -> Stopped | None:
     """Run a round of the greedy rule; return why it stopped early, if it did.
 
-    Parameters
-    ----------
-    rounds
-        The cover grows.
-    quota
-        (n,) records that each set is to take in, and sets that each original is to join.
-    budget, phase
-        Asked between steps; what is being done.
-    by_originals
-        Whether originals choose the sets that they join, else published records the originals that
-        they take in.
-
-    Notes
-    -----
-    Complexity: O(n^2 m) time at worst; bounds on blocks of neighbours rule records out.
+    `rounds`: the cover grows. `quota`: (n,) records that each set is to take in, and sets that each
+    original is to join. `budget, phase`: asked between steps; what is being done. `by_originals`:
+    whether originals choose the sets that they join, else published records the originals that they
+    take in. Complexity: O(n^2 m) time at worst; bounds on blocks of neighbours rule records out.
     """
     blocks = new_blocks(rounds.weights, quota, published=by_originals, bounded=rounds.bounds_hold)
     choices = new_choices(blocks, quota, rounds.cover.sizes.copy())
@@ -157,10 +146,7 @@ def _hand_over(
 ) -> int:
     """Let the record of a choice hand over its match and take its cheapest other one.
 
-    Returns
-    -------
-    int
-        The match handed over; -1 if the other may not have it, or there is none left to take.
+    Returns: the match handed over; -1 if the other may not have it, or there is none left to take.
     """
     match, owner, blocks = choices.chosen[at], choices.choosers[at], choices.blocks
     if match < 0:

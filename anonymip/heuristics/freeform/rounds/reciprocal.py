@@ -57,14 +57,8 @@ def grow_pairs(
     before it should have given it; record after record picks its cheapest. What the last round
     leaves open is for the end of the rounds.
 
-    Parameters
-    ----------
-    rounds
-        The cover grows.
-    budget
-        Asked between steps.
-    pair_first
-        Makes pairs before that, such as :func:`pair_cheapest`.
+    `rounds`: the cover grows. `budget`: asked between steps. `pair_first`: makes pairs before that,
+    such as :func:`pair_cheapest`.
     """
     for number in range(1, rounds.count + 1):
         before = rounds.cover.sizes.copy()

@@ -53,10 +53,7 @@ from anonymip.status import Stopped
 class StartingBudget(Budget):
     """A budget that has a cheap start found once, when a third of its time is spent.
 
-    Parameters
-    ----------
-    find_start
-        Finds the start; called from where the budget is asked.
+    `find_start`: finds the start; called from where the budget is asked.
     """
 
     find_start: Callable[[], None] | None = None
@@ -201,21 +198,10 @@ class Rounds:
     ) -> Rounds:
         """Return the rounds of a problem, every record in its own set.
 
-        Parameters
-        ----------
-        problem, method, budget
-            As the fields.
-        reciprocal
-            Whether the cover is to be reciprocal, if the problem does not ask for it.
-        sort_greedy
-            The method of that name, for the cheap start.
-
-        Raises
-        ------
-        InputError
-            If the problem asks for no freeform cover, or for diversity.
-        NoSolution
-            If no reciprocal cover can have the degrees.
+        `problem, method, budget`: as the fields. `reciprocal`: whether the cover is to be
+        reciprocal, if the problem does not ask for it. `sort_greedy`: the method of that name, for
+        the cheap start. Raises InputError if the problem asks for no freeform cover, or for
+        diversity; NoSolution if no reciprocal cover can have the degrees.
         """
         watch, recoding = Stopwatch(), problem.recoding
         if not isinstance(recoding, Freeform):
@@ -274,10 +260,7 @@ class Rounds:
     def refresh(self, before: Ints) -> None:
         """Set the weights of the next round.
 
-        Parameters
-        ----------
-        before
-            (n,) sizes of the sets when the weights were last set.
+        `before`: (n,) sizes of the sets when the weights were last set.
         """
         _take_new(self.weights.terms, self.weights.states, self.cover, before)
         self._fill_matrix()
@@ -296,10 +279,7 @@ class Rounds:
     ) -> Solution:
         """Complete the cover and return the solution; a cheap start if it loses less.
 
-        Raises
-        ------
-        NoSolution
-            If no cover is found that has the degrees and keeps the limits.
+        Raises NoSolution if no cover is found that has the degrees and keeps the limits.
         """
         missing = int((self.cover.wanted - self.cover.sizes).sum())
         cut_off = stopped is not None and missing > 0
@@ -444,10 +424,7 @@ Costs = NDArray[np.floating[Any]]
 def new_costs(rounds: Rounds) -> Costs:
     """Return the memory of the weights of all pairs.
 
-    Raises
-    ------
-    InputError
-        If there are more than 20 000 records.
+    Raises InputError if there are more than 20 000 records.
     """
     n = rounds.problem.n
     if n > NUMBERS.all_pairs:
