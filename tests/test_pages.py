@@ -164,7 +164,9 @@ def test_every_page_has_a_place_in_the_site() -> None:
     assert pages - set(placed) == set()
     reference = (docs / "reference.md").read_text(encoding="utf-8")
     names = re.findall(r"^::: anonymip\.(\w+)$", reference, re.MULTILINE)
-    assert sorted(names) == sorted(set(anonymip.__all__) - {"__version__"})
+    public = set(anonymip.__all__) - {"__version__"}
+    assert sorted(public - set(names)) == [], "give each a line `::: anonymip.NAME` in reference.md"
+    assert sorted(names) == sorted(public), "reference.md has a line twice, or of no public name"
 
 
 def test_files_that_texts_name_exist() -> None:

@@ -45,7 +45,7 @@ class Progress:
 
 
 class _CompilationClock:
-    """Adds up the seconds in which kernels are compiled, here or in worker processes."""
+    """Adds up the seconds in which kernels are compiled or loaded, here or in worker processes."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -94,7 +94,7 @@ compilation_clock = _CompilationClock()
 
 
 def compilation_seconds() -> float:
-    """Return the seconds spent in compilation since the process started."""
+    """Return the seconds since the process started in which kernels were compiled or loaded."""
     return compilation_clock.seconds
 
 

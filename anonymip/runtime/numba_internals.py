@@ -44,6 +44,7 @@ from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.core.typing.typeof import typeof
 from numba.extending import NativeValue, models, register_model, unbox
 
+from anonymip.runtime.budget import compilation_clock
 from anonymip.runtime.compilation import stop_compilation_in_time
 from anonymip.runtime.kernel_cache import (
     class_parts,
@@ -401,6 +402,13 @@ class KernelCache(caching._Cache):
         name = self._name(sig, target_context.codegen())
         if name is None:
             return None
+        compilation_clock.begin()
+        try:
+            return self._loaded(name, target_context)
+        finally:
+            compilation_clock.end()
+
+    def _loaded(self, name: str, target_context: Any) -> Any:
         with opened_folder() as place:
             content = None if place is None else content_of(place, name)
         if content is None:

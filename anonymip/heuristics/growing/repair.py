@@ -28,7 +28,7 @@ from anonymip.problem import Problem, are_diverse, has_rules, named_rules, withi
 from anonymip.recodings import EquivalenceClasses
 from anonymip.recodings.rules.limits import conflicts
 from anonymip.runtime.arrays import Flags, Ints
-from anonymip.runtime.budget import Budget
+from anonymip.runtime.budget import Budget, compilation_seconds
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
 from anonymip.status import Stopped
@@ -52,8 +52,9 @@ def repaired(problem: Problem, labels: Ints, method: str, budget: Budget) -> Int
     records with the fewest possible companions, in tables of up to 3000 records.
 
     `problem`: gives the rules. `labels`: (n,) classes of at least k records; -1 for records without
-    a class. `method`: named if it fails. `budget`: may be overdrawn by two seconds. Raises
-    NoSolution if some records fit no class and cannot be suppressed.
+    a class. `method`: named if it fails. `budget`: may be overdrawn by two seconds, and by those in
+    which kernels are compiled or loaded. Raises NoSolution if some records fit no class and cannot
+    be suppressed.
     """
     if not has_rules(problem) and (labels >= 0).all():
         return labels
@@ -87,6 +88,23 @@ def _hardest_first(problem: Problem, budget: Budget) -> Ints:
     return labels
 
 
+class _Grace(Budget):
+    """What the repair may overdraw; seconds in which kernels are made ready do not count."""
+
+    _ready = 0.0
+
+    def begin(self, seconds: float) -> None:
+        """Let it end so many seconds from now."""
+        self.deadline, self._ready = time.monotonic() + seconds, compilation_seconds()
+
+    def remaining(self) -> float | None:
+        """Return the seconds left, at least 0, or None without a limit."""
+        if self.deadline is None:
+            return None
+        added = compilation_seconds() - self._ready
+        return max(0.0, self.deadline + added - time.monotonic())
+
+
 class _Repair:
     """Classes under repair, dead ones being empty, and the records without a class."""
 
@@ -97,8 +115,9 @@ class _Repair:
         self._may_suppress = isinstance(recoding, EquivalenceClasses) and recoding.suppression
         self._given = budget
         left = budget.remaining()
-        self._end = None if left is None else time.monotonic() + left + _GRACE
-        self._budget = Budget(self._end, budget.progress)
+        self._budget = _Grace(None, budget.progress)
+        if left is not None:
+            self._budget.begin(left + _GRACE)
         self.groups: list[list[int]] = [g.tolist() for g in Classes(np.asarray(labels)).groups()]
         self.unassigned: list[int] = np.flatnonzero(labels < 0).tolist()
         self._living, self._anchors = np.empty(0, np.int64), np.empty(0, np.int64)
@@ -185,9 +204,9 @@ class _Repair:
         self.groups.append(merged)
 
     def _is_late(self) -> bool:
-        if self._end is None and self._given.is_interrupted:
-            self._end = time.monotonic() + _GRACE
-        return self._end is not None and time.monotonic() > self._end
+        if self._budget.deadline is None and self._given.is_interrupted:
+            self._budget.begin(_GRACE)
+        return self._budget.remaining() == 0.0
 
     def _rules(self) -> str:
         return named_rules(self._problem) or "their size"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from anonymip import Classes, NoSolution
 from anonymip.heuristics.growing import repair as module
 from anonymip.heuristics.growing.repair import repaired
-from anonymip.runtime.budget import Budget
+from anonymip.runtime.budget import Budget, compilation_clock
 from tests.brute_force import Column, Rules
 from tests.random_problems import LOSSES, Case, groups_of, ruled_cases
 
@@ -113,6 +115,26 @@ def test_without_time_classes_that_are_not_diverse_become_one(
     monkeypatch.setattr(module, "_GRACE", -1.0)
     labels = repaired(LATE.problem(), np.array([0, 0, 1, 1, 2, 2]), "test", Budget(deadline=0.0))
     assert groups_of(Classes(labels)) == ((0, 1, 2, 3), (4, 5))  # type: ignore[arg-type]
+
+
+def test_seconds_in_which_kernels_are_loaded_are_given_on_top(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A process that has loaded nothing yet mends with care all the same."""
+    now, order = [0.0], module.variance_order
+
+    def loading(*asked: Any) -> Any:
+        now[0] += 100.0
+        monkeypatch.setattr(compilation_clock, "seconds", compilation_clock.seconds + 100.0)
+        return order(*asked)
+
+    problem, labels = LATE.problem(), np.array([0, 0, 1, 1, 2, 2])
+    mended = repaired(problem, labels, "test", Budget()).tolist()
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(module, "variance_order", loading)
+    assert repaired(problem, labels, "test", Budget(deadline=-1.0)).tolist() == mended
+    monkeypatch.setattr(module, "compilation_seconds", lambda: 0.0)
+    assert repaired(problem, labels, "test", Budget(deadline=-1.0)).tolist() != mended
 
 
 def test_without_time_records_are_suppressed_where_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
