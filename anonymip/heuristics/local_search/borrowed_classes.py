@@ -311,13 +311,7 @@ def members_of(subset: int) -> int:
 
 @kernel
 def _fill_up(
-    tables: LossTables,
-    rules: ClassRules,
-    work: ListedWork,
-    depth: int,
-    subset: np.int64,
-    own: float,
-    slack: float,
+    rules: ClassRules, work: ListedWork, depth: int, subset: np.int64, own: float, slack: float
 ) -> tuple[float, int]:
     """Return the least excess of a set filled up to k rows, and by which donor.
 
@@ -334,16 +328,14 @@ def _fill_up(
         least = max(work.growing.losses[depth], work.growing.far[depth, d])
         if part_of(rules, rules.k, least) - gone >= best:
             continue
-        excess = part_of(rules, rules.k, _loss_with_donor(tables, work, depth, d)) - gone
+        excess = part_of(rules, rules.k, _loss_with_donor(rules.tables, work, depth, d)) - gone
         if excess < best:
             best, filler = excess, d
     return (best, filler) if filler >= 0 else (np.inf, -1)
 
 
 @kernel
-def _list_parts(
-    tables: LossTables, rules: ClassRules, work: ListedWork, slack: float, max_nodes: int
-) -> None:
+def _list_parts(rules: ClassRules, work: ListedWork, slack: float, max_nodes: int) -> None:
     """List the sets whose excess is below the slack, by their first rows."""
     count, k = work.size[0], rules.k
     most, listed, nodes = 2 * k - 1, 0, 0
@@ -353,7 +345,7 @@ def _list_parts(
     for start in range(count):
         work.sets.begin[start] = listed
         work.growing.chosen[0] = start
-        _put_row(tables, work, 0, start)
+        _put_row(rules.tables, work, 0, start)
         depth, subset, own = 0, np.int64(1) << start, work.bounds[start]
         # At each turn the set of this depth has just been made.
         while True:
@@ -373,7 +365,7 @@ def _list_parts(
                 filler = -1
                 if members < k:
                     excess, filler = _fill_up(
-                        tables, rules, work, depth, subset, own if rules.summed else 0.0, slack
+                        rules, work, depth, subset, own if rules.summed else 0.0, slack
                     )
                 if excess < slack:
                     work.sets.part[listed] = subset
@@ -395,7 +387,7 @@ def _list_parts(
             work.growing.chosen[depth] = following
             own += work.bounds[following]
             subset |= np.int64(1) << following
-            _put_row(tables, work, depth, following)
+            _put_row(rules.tables, work, depth, following)
     work.sets.begin[count] = listed
     work.nodes[0] = nodes
 
@@ -491,28 +483,21 @@ def _cover(rules: ClassRules, work: ListedWork, slack: float) -> float:
 
 
 @kernel
-def best_classes(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: ClassRules,
-    work: ListedWork,
-    old: float,
-    max_nodes: int,
-) -> float:
+def best_classes(rules: ClassRules, work: ListedWork, old: float, max_nodes: int) -> float:
     """Return the loss of the best classes of the rows if it is below `old`; infinite otherwise.
 
-    `tables, rows, rules`: loss, row types, k and whether losses are summed; the loss is monotone.
+    `rules`: loss, row types, k and whether losses are summed; the loss is monotone.
     `work`: with the rows and the donors. `old`: what the rows lose now. `max_nodes`: sets looked
     at; if there are more, the classes found may not be the best. Complexity: exponential in the
     rows in the worst case; the sets that the bounds leave are a few hundred of 16 rows that lie
     near each other.
     """
-    _lay_out(tables, rows, work)
-    total = _find_bounds(tables, rows, rules.k, work)
+    _lay_out(rules.tables, rules.rows, work)
+    total = _find_bounds(rules.tables, rules.rows, rules.k, work)
     slack = old - total if rules.summed else old
     if rules.summed and slack <= 0.0:
         return np.inf
-    _list_parts(tables, rules, work, slack, max_nodes)
+    _list_parts(rules, work, slack, max_nodes)
     if rules.summed:
         slack, raised = _raise_bounds(work, slack)
         total += raised

@@ -44,10 +44,12 @@ _PUT, _OPENED, _FREED, _SURPLUS, UPDATED = 0, 1, 2, 3, 4
 
 
 class ClassRules(Packed):
-    """What classes must keep and what counts.
+    """What classes lose, and what they must keep.
 
     Parameters
     ----------
+    tables, rows
+        The loss, and the row types.
     k
         Fewest rows of a class.
     summed
@@ -62,6 +64,8 @@ class ClassRules(Packed):
         What classes must hold of the sensitive columns; its rows are the types.
     """
 
+    tables: LossTables
+    rows: KernelRows
     k: int
     summed: bool
     monotone: bool
@@ -141,10 +145,10 @@ class ClassView(Packed):
     counts: ValueCounts
 
 
-def new_view(tables: LossTables, rules: ClassRules, entries: int) -> ClassView:
+def new_view(rules: ClassRules, entries: int) -> ClassView:
     """Return a view of no class yet, for classes of up to so many entries."""
-    starts = np.concatenate([[0], np.cumsum(tables.set_sizes)]).astype(np.int64)
-    ranges, pairs = len(tables.range_columns), len(tables.pair_columns)
+    starts = np.concatenate([[0], np.cumsum(rules.tables.set_sizes)]).astype(np.int64)
+    ranges, pairs = len(rules.tables.range_columns), len(rules.tables.pair_columns)
     return ClassView(
         np.zeros(entries, np.int64),
         np.zeros(entries, np.int64),
@@ -155,18 +159,18 @@ def new_view(tables: LossTables, rules: ClassRules, entries: int) -> ClassView:
         np.zeros((pairs, 2), np.int64),
         np.zeros(int(starts[-1]), np.int64),
         starts[:-1].copy(),
-        np.zeros(len(tables.set_columns), np.int64),
+        np.zeros(len(rules.tables.set_columns), np.int64),
         new_counts(rules.diversity),
     )
 
 
 @kernel
-def clear_view(rows: KernelRows, rules: ClassRules, view: ClassView) -> None:
+def clear_view(rules: ClassRules, view: ClassView) -> None:
     """Make it the view of an empty class."""
     for at in range(view.totals[0]):
         row_type = view.types[at]
         for s in range(len(view.distinct)):
-            view.held[view.set_start[s] + rows.set_codes[row_type, s]] = 0
+            view.held[view.set_start[s] + rules.rows.set_codes[row_type, s]] = 0
         forget_row(rules.diversity, view.counts, row_type)
     start_counts(view.counts)
     view.totals[0] = 0
@@ -192,9 +196,7 @@ def _put_between(low: NDArray[Any], high: NDArray[Any], at: int, value: Any) -> 
 
 
 @kernel
-def put_in_view(
-    rows: KernelRows, rules: ClassRules, view: ClassView, row_type: int, copies: int
-) -> None:
+def put_in_view(rules: ClassRules, view: ClassView, row_type: int, copies: int) -> None:
     """Add an entry to the class in view."""
     at = view.totals[0]
     view.types[at] = row_type
@@ -206,13 +208,15 @@ def put_in_view(
     twice = min(copies, 2)
     for r in range(len(view.low)):
         for _ in range(twice):
-            _put_between(view.low, view.high, r, rows.range_values[row_type, r])
+            _put_between(view.low, view.high, r, rules.rows.range_values[row_type, r])
     for p in range(len(view.pair_low)):
         for _ in range(twice):
-            _put_between(view.pair_low, view.pair_high, p, np.int64(rows.pair_codes[row_type, p]))
+            _put_between(
+                view.pair_low, view.pair_high, p, np.int64(rules.rows.pair_codes[row_type, p])
+            )
     # `held` counts copies: a set loses a value only when the last copy with it leaves.
     for s in range(len(view.distinct)):
-        place = view.set_start[s] + rows.set_codes[row_type, s]
+        place = view.set_start[s] + rules.rows.set_codes[row_type, s]
         if view.held[place] == 0:
             view.distinct[s] += 1
         view.held[place] += copies
@@ -220,60 +224,56 @@ def put_in_view(
 
 
 @kernel
-def show_class(
-    rows: KernelRows, rules: ClassRules, current: CurrentClasses, view: ClassView, label: int
-) -> None:
+def show_class(rules: ClassRules, current: CurrentClasses, view: ClassView, label: int) -> None:
     """Make it the view of a current class."""
-    clear_view(rows, rules, view)
+    clear_view(rules, view)
     entry = current.head[label]
     while entry >= 0:
-        put_in_view(rows, rules, view, current.types[entry], current.copies[entry])
+        put_in_view(rules, view, current.types[entry], current.copies[entry])
         entry = current.following[entry]
 
 
 @kernel
-def changed_loss(
-    tables: LossTables, rows: KernelRows, view: ClassView, leaving: int, joining: int
-) -> float:
+def changed_loss(rules: ClassRules, view: ClassView, leaving: int, joining: int) -> float:
     """Return the record loss of the class without a copy of one type and with one of another.
 
     Either type may be -1: none. Where only a copy leaves, there must be a row left.
     """
-    loss = tables.constant
+    loss = rules.tables.constant
     for r in range(len(view.low)):
         low, high = view.low[r, 0], view.high[r, 0]
         # If the copy that leaves is at an end, the next value is the end; with a second copy there
         # that is the same value.
         if leaving >= 0:
-            gone = rows.range_values[leaving, r]
+            gone = rules.rows.range_values[leaving, r]
             low = view.low[r, 1] if gone == low else low
             high = view.high[r, 1] if gone == high else high
         if joining >= 0:
-            come = rows.range_values[joining, r]
+            come = rules.rows.range_values[joining, r]
             low, high = min(low, come), max(high, come)
-        loss += range_loss(tables, r, low, high)
+        loss += range_loss(rules.tables, r, low, high)
     for s in range(len(view.distinct)):
         # The set shrinks if the only copy with a value leaves, and grows if a copy brings a value
         # that nobody has once the other one has left.
         count = view.distinct[s]
-        gone_code = rows.set_codes[leaving, s] if leaving >= 0 else np.int32(-1)
+        gone_code = rules.rows.set_codes[leaving, s] if leaving >= 0 else np.int32(-1)
         if leaving >= 0 and view.held[view.set_start[s] + gone_code] == 1:
             count -= 1
         if joining >= 0:
-            code = rows.set_codes[joining, s]
+            code = rules.rows.set_codes[joining, s]
             left = view.held[view.set_start[s] + code] - (1 if code == gone_code else 0)
             count += 1 if left == 0 else 0
-        loss += tables.set_losses[tables.set_start[s] + count]
+        loss += rules.tables.set_losses[rules.tables.set_start[s] + count]
     for p in range(len(view.pair_low)):
         first, last = view.pair_low[p, 0], view.pair_high[p, 0]
         if leaving >= 0:
-            gone_rank = rows.pair_codes[leaving, p]
+            gone_rank = rules.rows.pair_codes[leaving, p]
             first = view.pair_low[p, 1] if gone_rank == first else first
             last = view.pair_high[p, 1] if gone_rank == last else last
         if joining >= 0:
-            rank = np.int64(rows.pair_codes[joining, p])
+            rank = np.int64(rules.rows.pair_codes[joining, p])
             first, last = min(first, rank), max(last, rank)
-        loss += ends_loss(tables, p, first, last)
+        loss += ends_loss(rules.tables, p, first, last)
     return loss
 
 
@@ -394,14 +394,7 @@ def _free(current: CurrentClasses, label: int) -> None:
 
 
 @kernel
-def update_class(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: ClassRules,
-    current: CurrentClasses,
-    view: ClassView,
-    label: int,
-) -> None:
+def update_class(rules: ClassRules, current: CurrentClasses, view: ClassView, label: int) -> None:
     """Bring loss, clock and surplus classes up to date after a class changed; `view` shows it then.
 
     A class of one type joins the other one of that type: it is worth more together, since all
@@ -412,7 +405,7 @@ def update_class(
     entry = current.head[label]
     if entry < 0:
         _free(current, label)
-        clear_view(rows, rules, view)
+        clear_view(rules, view)
         return
     row_type = current.types[entry]
     if rules.borrows and current.following[entry] < 0:
@@ -427,8 +420,8 @@ def update_class(
         else:
             _note(current, _SURPLUS, row_type, surplus, 0)
             current.surplus[row_type] = label
-    show_class(rows, rules, current, view, label)
-    current.losses[label] = changed_loss(tables, rows, view, -1, -1)
+    show_class(rules, current, view, label)
+    current.losses[label] = changed_loss(rules, view, -1, -1)
 
 
 @kernel
@@ -458,12 +451,10 @@ _SPARE_LABELS = 64
 class CurrentRelease:
     """A release as the kernels improve it.
 
-    `tables, rows, rules`: loss, row types, and what classes must keep. `current`: the classes.
+    `rules`: what classes lose, and must keep. `current`: the classes.
     `records`: (n,) records, type by type. `first`: (t + 1,) where each type begins in them.
     """
 
-    tables: LossTables
-    rows: KernelRows
     rules: ClassRules
     current: CurrentClasses
     records: Ints
@@ -484,7 +475,6 @@ class CurrentRelease:
         types = int(row_types[-1]) + 1
         first = np.searchsorted(row_types, np.arange(types + 1))
         rules = _rules(problem, records[first[:-1]])
-        tables, rows = limited_tables(problem, records[first[:-1]])
         own = np.asarray(labels, np.int64)[records]
         kept = own != SUPPRESSED
         suppressed = np.bincount(row_types[~kept], minlength=types).astype(np.int64)
@@ -493,9 +483,9 @@ class CurrentRelease:
             label = _put_together(label, held)
             held, label, copies = _entries(np.repeat(label, copies), np.repeat(held, copies), types)
         current = _filled_lists(problem, held, label, copies, suppressed)
-        view = new_view(tables, rules, types)
-        _update_all(tables, rows, rules, current, view)
-        return cls(tables, rows, rules, current, records, first)
+        view = new_view(rules, types)
+        _update_all(rules, current, view)
+        return cls(rules, current, records, first)
 
     def labels(self) -> Ints:
         """Return (n,) labels of the records as the classes are now."""
@@ -513,6 +503,7 @@ def _rules(problem: Problem, rows: Ints) -> ClassRules:
     recoding = problem.recoding
     may_suppress = isinstance(recoding, EquivalenceClasses) and recoding.suppression
     return ClassRules(
+        *limited_tables(problem, rows),
         problem.k,
         compiled.aggregate == "sum",
         compiled.monotone,
@@ -575,17 +566,11 @@ def _filled_lists(
 
 
 @kernel
-def _update_all(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: ClassRules,
-    current: CurrentClasses,
-    view: ClassView,
-) -> None:
+def _update_all(rules: ClassRules, current: CurrentClasses, view: ClassView) -> None:
     """Compute all losses and find all surplus classes."""
     for label in range(current.cursor[CLASSES]):
-        show_class(rows, rules, current, view, label)
-        current.losses[label] = changed_loss(tables, rows, view, -1, -1)
+        show_class(rules, current, view, label)
+        current.losses[label] = changed_loss(rules, view, -1, -1)
         if current.following[current.head[label]] < 0:
             current.surplus[current.types[current.head[label]]] = label
 

@@ -34,8 +34,6 @@ from anonymip.heuristics.local_search.current_classes import (
     update_class,
 )
 from anonymip.heuristics.local_search.moves import MoveWork, improve_class
-from anonymip.objectives.kernels.class_loss import KernelRows
-from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.orders import stable_order
 from anonymip.recodings.rules.diversity_counts import (
     count_in,
@@ -222,7 +220,6 @@ def _choose_classes(current: CurrentClasses, trials: TrialsWork, trial: int, wid
 
 @kernel
 def _lay_out(
-    rows: KernelRows,
     rules: ClassRules,
     current: CurrentClasses,
     work: MoveWork,
@@ -233,7 +230,7 @@ def _lay_out(
     """Write the rows of the classes chosen in the order of the line; return how many."""
     points, size = trials.points, 0
     for at in range(count):
-        show_class(rows, rules, current, work.one, trials.labels[at])
+        show_class(rules, current, work.one, trials.labels[at])
         for place in range(work.one.totals[0]):
             row_type, key = work.one.types[place], 0.0
             for d in range(points.shape[1]):
@@ -250,16 +247,14 @@ def _lay_out(
 
 
 @kernel
-def _deal_diverse(
-    rows: KernelRows, rules: ClassRules, work: MoveWork, trials: TrialsWork, size: int
-) -> bool:
+def _deal_diverse(rules: ClassRules, work: MoveWork, trials: TrialsWork, size: int) -> bool:
     """Arrange the rows so that each k of them are diverse, near the order of the line.
 
     Each class takes the next row that leaves it room for what it lacks; false if none does, or if
     the rows that are left over spoil the last class.
     """
     rule, counts, k = rules.diversity, work.other.counts, rules.k
-    clear_view(rows, rules, work.other)
+    clear_view(rules, work.other)
     arranged = True
     for start in range(0, size - size % k, k):
         start_counts(counts)
@@ -290,8 +285,6 @@ def _deal_diverse(
 
 @kernel
 def _make_anew(
-    tables: LossTables,
-    rows: KernelRows,
     rules: ClassRules,
     current: CurrentClasses,
     work: MoveWork,
@@ -308,7 +301,7 @@ def _make_anew(
         while current.head[label] >= 0:
             entry = current.head[label]
             remove_copies(current, label, current.types[entry], current.copies[entry])
-        update_class(tables, rows, rules, current, work.other, label)
+        update_class(rules, current, work.other, label)
     made, q = size // rules.k, len(near)
     for at in range(made):
         trials.made[at] = open_label(current)
@@ -322,7 +315,7 @@ def _make_anew(
             trials.neighbours[label, place] = other
         work.checked[label] = -1
         last = size - at * rules.k if at == made - 1 else rules.k
-        update_class(tables, rows, rules, current, work.other, label)
+        update_class(rules, current, work.other, label)
         # The view shows the surplus class where it joined that: rows there lose as much each.
         entry = current.head[trials.made[at]]
         joined = current.surplus[trials.types[at * rules.k]] if entry < 0 else label
@@ -354,8 +347,6 @@ def _remember(current: CurrentClasses, trials: TrialsWork) -> None:
 
 @kernel
 def trials_step(
-    tables: LossTables,
-    rows: KernelRows,
     rules: ClassRules,
     current: CurrentClasses,
     work: MoveWork,
@@ -374,14 +365,12 @@ def trials_step(
         count = _choose_classes(current, trials, trial, widest)
         if count < 2:
             continue
-        size = _lay_out(rows, rules, current, work, trials, trial, count)
-        if rules.diversity.values.shape[1] > 0 and not _deal_diverse(
-            rows, rules, work, trials, size
-        ):
+        size = _lay_out(rules, current, work, trials, trial, count)
+        if rules.diversity.values.shape[1] > 0 and not _deal_diverse(rules, work, trials, size):
             continue
         gained, noted = work.gain[0], 0
         current.cursor[NOTED] = 0
-        _make_anew(tables, rows, rules, current, work, trials, count, size)
+        _make_anew(rules, current, work, trials, count, size)
         # What is noted of changes tells which classes to look at, until none has changed since it
         # was compared with its neighbours. Beyond a limit no class is known to be allowed.
         while noted < current.cursor[NOTED] < full and work.gain[0] > -np.inf:
@@ -391,7 +380,7 @@ def trials_step(
                 and current.sizes[label] > 0
                 and current.changed[label] > work.checked[label]
             ):
-                improve_class(tables, rows, rules, current, work, trials.neighbours, label)
+                improve_class(rules, current, work, trials.neighbours, label)
             noted += 1
         gain = work.gain[0]
         trials.counts[0] += 1

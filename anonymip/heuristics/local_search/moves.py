@@ -23,8 +23,7 @@ from anonymip.heuristics.local_search.current_classes import (
     show_class,
     update_class,
 )
-from anonymip.objectives.kernels.class_loss import KernelRows, pair_loss
-from anonymip.objectives.language.tables import LossTables
+from anonymip.objectives.kernels.class_loss import pair_loss
 from anonymip.orders.orders import stable_order
 from anonymip.recodings.rules.diversity_counts import may_be_diverse, stays_diverse
 from anonymip.runtime.arrays import Floats, Ints
@@ -34,13 +33,7 @@ from anonymip.runtime.packed import Packed
 
 @kernel
 def split_class(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: ClassRules,
-    current: CurrentClasses,
-    work: MoveWork,
-    neighbours: Ints,
-    label: int,
+    rules: ClassRules, current: CurrentClasses, work: MoveWork, neighbours: Ints, label: int
 ) -> None:
     """Cut a class in two while that gains.
 
@@ -48,9 +41,9 @@ def split_class(
     and cut where the losses are least.
     """
     while current.sizes[label] >= 2 * rules.k and current.following[current.head[label]] >= 0:
-        show_class(rows, rules, current, work.one, label)
+        show_class(rules, current, work.one, label)
         size = work.one.totals[1]
-        cut = _best_cut(tables, rows, rules, current, work, label)
+        cut = _best_cut(rules, current, work, label)
         if cut == 0:
             return
         # The new class has the neighbours of the old one, and the old one among them.
@@ -67,22 +60,15 @@ def split_class(
             add_copies(current, part, work.order[at], 1)
         # A part of one type joins the surplus class of that type, and the view shows that one: its
         # rows lose as much each, so that the share of the part can be read off it.
-        update_class(tables, rows, rules, current, work.other, part)
-        new = part_of(rules, cut, changed_loss(tables, rows, work.other, -1, -1))
-        update_class(tables, rows, rules, current, work.one, label)
-        rest = part_of(rules, size - cut, changed_loss(tables, rows, work.one, -1, -1))
+        update_class(rules, current, work.other, part)
+        new = part_of(rules, cut, changed_loss(rules, work.other, -1, -1))
+        update_class(rules, current, work.one, label)
+        rest = part_of(rules, size - cut, changed_loss(rules, work.one, -1, -1))
         work.gain[0] += old - new - rest if rules.summed else 0.0
 
 
 @kernel
-def _best_cut(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: ClassRules,
-    current: CurrentClasses,
-    work: MoveWork,
-    label: int,
-) -> int:
+def _best_cut(rules: ClassRules, current: CurrentClasses, work: MoveWork, label: int) -> int:
     """Sort the rows of the class in view and return how many are cut off; 0 if that gains nothing.
 
     Complexity: O(s log s + s m) for s rows; O(s^2) more under a diversity.
@@ -91,12 +77,12 @@ def _best_cut(
     view, size = work.one, work.one.totals[1]
     entries = view.totals[0]
     row_types, copies = view.types[:entries].copy(), view.copies[:entries].copy()
-    seed = _farthest(tables, rows, row_types, row_types[0])
-    far = _farthest(tables, rows, row_types, seed)
+    seed = _farthest(rules, row_types, row_types[0])
+    far = _farthest(rules, row_types, seed)
     # The rows in the order from the one to the other, copy by copy.
     for at in range(entries):
-        work.keys[at] = pair_loss(tables, rows, seed, row_types[at]) - pair_loss(
-            tables, rows, far, row_types[at]
+        work.keys[at] = pair_loss(rules.tables, rules.rows, seed, row_types[at]) - pair_loss(
+            rules.tables, rules.rows, far, row_types[at]
         )
     ranked = stable_order(work.keys[:entries])
     place = 0
@@ -105,19 +91,19 @@ def _best_cut(
             work.order[place] = row_types[at]
             place += 1
     # `ends[at]` is what the rows from a place on lose, for each place with k rows before it.
-    clear_view(rows, rules, work.other)
+    clear_view(rules, work.other)
     for at in range(size - 1, rules.k - 1, -1):
-        put_in_view(rows, rules, work.other, work.order[at], 1)
-        work.ends[at] = part_of(rules, size - at, changed_loss(tables, rows, work.other, -1, -1))
+        put_in_view(rules, work.other, work.order[at], 1)
+        work.ends[at] = part_of(rules, size - at, changed_loss(rules, work.other, -1, -1))
     # Now the beginning grows: the second view shows what would be cut off.
-    clear_view(rows, rules, work.other)
+    clear_view(rules, work.other)
     old = part_of(rules, size, current.losses[label])
     best, cut = 0.0, 0
     for at in range(1, size - rules.k + 1):
-        put_in_view(rows, rules, work.other, work.order[at - 1], 1)
+        put_in_view(rules, work.other, work.order[at - 1], 1)
         if at < rules.k:
             continue
-        begin = part_of(rules, at, changed_loss(tables, rows, work.other, -1, -1))
+        begin = part_of(rules, at, changed_loss(rules, work.other, -1, -1))
         if rules.summed:
             gain = gain_of(rules, old, 0.0, begin, work.ends[at])
         else:
@@ -127,7 +113,7 @@ def _best_cut(
             continue
         if rules.diversity.values.shape[1] > 0 and not (
             may_be_diverse(rules.diversity, work.other.counts, 0, at, at)
-            and _diverse_end(rows, rules, work, at, size)
+            and _diverse_end(rules, work, at, size)
         ):
             continue
         best, cut = gain, at
@@ -135,21 +121,19 @@ def _best_cut(
 
 
 @kernel
-def _diverse_end(
-    rows: KernelRows, rules: ClassRules, work: MoveWork, begin: int, size: int
-) -> bool:
+def _diverse_end(rules: ClassRules, work: MoveWork, begin: int, size: int) -> bool:
     """Return whether the rows from a place on are diverse; the first view is used for it."""
-    clear_view(rows, rules, work.one)
+    clear_view(rules, work.one)
     for at in range(begin, size):
-        put_in_view(rows, rules, work.one, work.order[at], 1)
+        put_in_view(rules, work.one, work.order[at], 1)
     return may_be_diverse(rules.diversity, work.one.counts, 0, size - begin, size - begin)
 
 
 @kernel
-def _farthest(tables: LossTables, rows: KernelRows, row_types: Ints, row_type: int) -> int:
+def _farthest(rules: ClassRules, row_types: Ints, row_type: int) -> int:
     best, farthest = -np.inf, row_type
     for candidate in row_types:
-        loss = pair_loss(tables, rows, row_type, candidate)
+        loss = pair_loss(rules.tables, rules.rows, row_type, candidate)
         if loss > best:
             best, farthest = loss, candidate
     return farthest
@@ -191,11 +175,11 @@ class MoveWork(Packed):
     steps: Ints
 
 
-def new_move_work(tables: LossTables, rules: ClassRules, entries: int, classes: int) -> MoveWork:
+def new_move_work(rules: ClassRules, entries: int, classes: int) -> MoveWork:
     """Return the workspace for classes of up to so many rows, and so many classes."""
     return MoveWork(
-        new_view(tables, rules, 2 * entries),
-        new_view(tables, rules, 2 * entries),
+        new_view(rules, 2 * entries),
+        new_view(rules, 2 * entries),
         np.zeros((2, 2 * entries)),
         np.zeros(entries, np.int64),
         np.zeros(entries),
@@ -238,19 +222,13 @@ NOTHING, GIVE, TAKE, SWAP, MERGE = 0, 1, 2, 3, 4
 
 @kernel
 def improve_class(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: ClassRules,
-    current: CurrentClasses,
-    work: MoveWork,
-    neighbours: Ints,
-    label: int,
+    rules: ClassRules, current: CurrentClasses, work: MoveWork, neighbours: Ints, label: int
 ) -> None:
     """Split a class if that gains, then do with each neighbour what gains most while it does."""
     since, started = work.checked[label], current.cursor[CLOCK]
     own_changed = current.changed[label] > since
     if own_changed and current.sizes[label] >= 2 * rules.k:
-        split_class(tables, rows, rules, current, work, neighbours, label)
+        split_class(rules, current, work, neighbours, label)
     # Neighbours first, then the surplus classes of the types that the class holds.
     known = neighbours.shape[1]
     at = 0
@@ -263,7 +241,7 @@ def improve_class(
             other = neighbours[label, at]
         else:
             # Copies join the surplus class of their type for nothing.
-            show_class(rows, rules, current, work.one, label)
+            show_class(rules, current, work.one, label)
             if at - known >= work.one.totals[0]:
                 break
             other = find_surplus(current, work.one.types[at - known])
@@ -273,7 +251,7 @@ def improve_class(
         # The two were compared since either changed, and nothing gained.
         if not own_changed and current.changed[other] <= since:
             continue
-        while _improve_two(tables, rows, rules, current, work, label, other):
+        while _improve_two(rules, current, work, label, other):
             own_changed = True
             if current.sizes[label] == 0 or current.sizes[other] == 0:
                 break
@@ -283,20 +261,12 @@ def improve_class(
 
 @kernel
 def _improve_two(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: ClassRules,
-    current: CurrentClasses,
-    work: MoveWork,
-    one: int,
-    other: int,
+    rules: ClassRules, current: CurrentClasses, work: MoveWork, one: int, other: int
 ) -> bool:
     """Do with two classes what gains most; false if nothing gains."""
-    show_class(rows, rules, current, work.one, one)
-    show_class(rows, rules, current, work.other, other)
-    gain, what, first, second = best_move(
-        tables, rows, rules, work, current.losses[one], current.losses[other]
-    )
+    show_class(rules, current, work.one, one)
+    show_class(rules, current, work.other, other)
+    gain, what, first, second = best_move(rules, work, current.losses[one], current.losses[other])
     if what == NOTHING:
         return False
     if what == MERGE:
@@ -310,20 +280,15 @@ def _improve_two(
         add_copies(current, one, second, 1)
     if what in (GIVE, SWAP):
         add_copies(current, other, first, 1)
-    update_class(tables, rows, rules, current, work.other, other)
-    update_class(tables, rows, rules, current, work.one, one)
+    update_class(rules, current, work.other, other)
+    update_class(rules, current, work.one, one)
     work.gain[0] += gain
     return True
 
 
 @kernel
 def best_move(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: ClassRules,
-    work: MoveWork,
-    loss: float,
-    other_loss: float,
+    rules: ClassRules, work: MoveWork, loss: float, other_loss: float
 ) -> tuple[float, int, int, int]:
     """Return the gain, what it is, and which type leaves the first and the second class in view.
 
@@ -339,7 +304,7 @@ def best_move(
     # would lose less without it: with a monotone loss no swap that gives it away gains it more.
     for at in range(other.totals[0]):
         row_type = other.types[at]
-        without = changed_loss(tables, rows, other, row_type, -1)
+        without = changed_loss(rules, other, row_type, -1)
         work.relief[1, at] = other_old - part_of(rules, other_size, without)
         most = max(most, work.relief[1, at])
         # The class must keep k rows; the diversity, which takes long, is asked only of what
@@ -349,7 +314,7 @@ def best_move(
                 rules,
                 old,
                 other_old,
-                part_of(rules, size + 1, changed_loss(tables, rows, one, -1, row_type)),
+                part_of(rules, size + 1, changed_loss(rules, one, -1, row_type)),
                 part_of(rules, other_size - 1, without),
             )
             if (
@@ -361,7 +326,7 @@ def best_move(
     # The other way round. Now `relief` is known of both classes.
     for at in range(one.totals[0]):
         row_type = one.types[at]
-        without = changed_loss(tables, rows, one, row_type, -1)
+        without = changed_loss(rules, one, row_type, -1)
         work.relief[0, at] = old - part_of(rules, size, without)
         if size > rules.k:
             gain = gain_of(
@@ -369,7 +334,7 @@ def best_move(
                 old,
                 other_old,
                 part_of(rules, size - 1, without),
-                part_of(rules, other_size + 1, changed_loss(tables, rows, other, -1, row_type)),
+                part_of(rules, other_size + 1, changed_loss(rules, other, -1, row_type)),
             )
             if (
                 gain > best
@@ -392,13 +357,11 @@ def best_move(
             ):
                 continue
             swaps += 1
-            new = part_of(rules, size, changed_loss(tables, rows, one, row_type, partner))
+            new = part_of(rules, size, changed_loss(rules, one, row_type, partner))
             # The first class is known exactly here, the second by its relief.
             if prune and old - new + work.relief[1, place] <= best:
                 continue
-            other_new = part_of(
-                rules, other_size, changed_loss(tables, rows, other, partner, row_type)
-            )
+            other_new = part_of(rules, other_size, changed_loss(rules, other, partner, row_type))
             gain = gain_of(rules, old, other_old, new, other_new)
             if (
                 gain > best
@@ -409,33 +372,26 @@ def best_move(
     count_steps(work, 2 * (swaps + one.totals[0] + other.totals[0]))
     # A monotone loss is never less in one class than in two.
     if not rules.monotone:
-        gain = _merge_gain(tables, rows, rules, work, old, other_old)
+        gain = _merge_gain(rules, work, old, other_old)
         if gain > best:
             best, what, first, second = gain, MERGE, -1, -1
     return best, what, first, second
 
 
 @kernel
-def _merge_gain(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: ClassRules,
-    work: MoveWork,
-    old: float,
-    other_old: float,
-) -> float:
+def _merge_gain(rules: ClassRules, work: MoveWork, old: float, other_old: float) -> float:
     """Return what one class of two gains; a monotone loss gains nothing by that."""
     one, other = work.one, work.other
     entries = one.totals[0]
     for at in range(other.totals[0]):
-        put_in_view(rows, rules, one, other.types[at], other.copies[at])
-    new = part_of(rules, one.totals[1], changed_loss(tables, rows, one, -1, -1))
+        put_in_view(rules, one, other.types[at], other.copies[at])
+    new = part_of(rules, one.totals[1], changed_loss(rules, one, -1, -1))
     # The merged view is not needed any more: the class is shown again.
     row_types = one.types[:entries].copy()
     copies = one.copies[:entries].copy()
-    clear_view(rows, rules, one)
+    clear_view(rules, one)
     for at in range(entries):
-        put_in_view(rows, rules, one, row_types[at], copies[at])
+        put_in_view(rules, one, row_types[at], copies[at])
     if rules.summed:
         return gain_of(rules, old, other_old, new, 0.0)
     return gain_of(rules, old, other_old, new, new) if new < max(old, other_old) else 0.0
@@ -443,8 +399,6 @@ def _merge_gain(
 
 @kernel
 def sweep_step(
-    tables: LossTables,
-    rows: KernelRows,
     rules: ClassRules,
     current: CurrentClasses,
     work: MoveWork,
@@ -458,28 +412,21 @@ def sweep_step(
         label = cursor[0]
         cursor[0] += 1
         if current.sizes[label] > 0:
-            improve_class(tables, rows, rules, current, work, neighbours, label)
+            improve_class(rules, current, work, neighbours, label)
     return int(cursor[0])
 
 
 @kernel
-def _suppress(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: ClassRules,
-    current: CurrentClasses,
-    work: MoveWork,
-    label: int,
-) -> None:
+def _suppress(rules: ClassRules, current: CurrentClasses, work: MoveWork, label: int) -> None:
     """Suppress one row after the other while the class loses more by it than a row of stars."""
     while current.sizes[label] > rules.k:
-        show_class(rows, rules, current, work.one, label)
+        show_class(rules, current, work.one, label)
         size = work.one.totals[1]
         old = size * current.losses[label]
         best, row_type = 0.0, -1
         for at in range(work.one.totals[0]):
             candidate = work.one.types[at]
-            new = (size - 1) * changed_loss(tables, rows, work.one, candidate, -1)
+            new = (size - 1) * changed_loss(rules, work.one, candidate, -1)
             gain = gain_of(rules, old, 0.0, new, rules.suppression_price)
             if gain > best and stays_diverse(rules.diversity, work.one.counts, size, candidate, -1):
                 best, row_type = gain, candidate
@@ -488,33 +435,25 @@ def _suppress(
         remove_copies(current, label, row_type, 1)
         current.suppressed[row_type] += 1
         current.cursor[SUPPRESSED_COPIES] += 1
-        update_class(tables, rows, rules, current, work.one, label)
+        update_class(rules, current, work.one, label)
         work.gain[0] += best
 
 
 @kernel
-def suppress_costly(
-    tables: LossTables, rows: KernelRows, rules: ClassRules, current: CurrentClasses, work: MoveWork
-) -> None:
+def suppress_costly(rules: ClassRules, current: CurrentClasses, work: MoveWork) -> None:
     """Suppress the rows of all classes that cost more than a row of stars; losses are summed."""
     for label in range(current.cursor[CLASSES]):
         if current.sizes[label] > rules.k:
-            _suppress(tables, rows, rules, current, work, label)
+            _suppress(rules, current, work, label)
 
 
 @kernel
 def take_in(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: ClassRules,
-    current: CurrentClasses,
-    work: MoveWork,
-    row_types: Ints,
-    near: Ints,
+    rules: ClassRules, current: CurrentClasses, work: MoveWork, row_types: Ints, near: Ints
 ) -> None:
     """Let suppressed rows join the near class whose loss rises least, if by less than a star row.
 
-    `tables, rows, rules, current, work`: as everywhere; losses are summed. `row_types`: (types,) of
+    `rules, current, work`: as everywhere; losses are summed. `row_types`: (types,) of
     suppressed rows. `near`: (types, candidates) classes near each type; -1 for none.
     """
     for place in range(len(row_types)):
@@ -524,9 +463,9 @@ def take_in(
             for candidate in near[place]:
                 if candidate < 0 or current.sizes[candidate] == 0:
                     continue
-                show_class(rows, rules, current, work.one, candidate)
+                show_class(rules, current, work.one, candidate)
                 size = current.sizes[candidate]
-                new = (size + 1) * changed_loss(tables, rows, work.one, -1, row_type)
+                new = (size + 1) * changed_loss(rules, work.one, -1, row_type)
                 old = size * current.losses[candidate]
                 gain = gain_of(rules, old, rules.suppression_price, new, 0.0)
                 if gain > best and stays_diverse(
@@ -538,5 +477,5 @@ def take_in(
             current.suppressed[row_type] -= 1
             current.cursor[SUPPRESSED_COPIES] -= 1
             add_copies(current, label, row_type, 1)
-            update_class(tables, rows, rules, current, work.one, label)
+            update_class(rules, current, work.one, label)
             work.gain[0] += best

@@ -145,13 +145,13 @@ def _new_grown(tables: LossTables, count: int, rows: int) -> Grown:
     )
 
 
-def new_regroup_work(tables: LossTables, rules: ClassRules, rows: int) -> RegroupWork:
+def new_regroup_work(rules: ClassRules, rows: int) -> RegroupWork:
     """Return the workspace for up to so many rows, which are no more than MOST_ROWS."""
     if rows > MOST_ROWS:
         raise ValueError(f"{rows} rows are more than the {MOST_ROWS} that fit")
     classes = rows // rules.k + 1
     steps = Steps(
-        _new_grown(tables, rows, rows),
+        _new_grown(rules.tables, rows, rows),
         np.zeros(rows + 1, np.int64),
         np.zeros(rows, np.int64),
         np.zeros((rows, classes), np.int64),
@@ -163,13 +163,13 @@ def new_regroup_work(tables: LossTables, rules: ClassRules, rows: int) -> Regrou
         np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),
-        np.zeros((rows, len(tables.range_columns))),
-        np.zeros((rows, len(tables.set_columns)), np.int64),
-        np.zeros((rows, len(tables.pair_columns)), np.int64),
+        np.zeros((rows, len(rules.tables.range_columns))),
+        np.zeros((rows, len(rules.tables.set_columns)), np.int64),
+        np.zeros((rows, len(rules.tables.pair_columns)), np.int64),
         np.zeros(rows),
         np.zeros(rows),
         np.zeros(rules.k),
-        _new_grown(tables, classes, rows),
+        _new_grown(rules.tables, classes, rows),
         steps,
         new_counts(rules.diversity),
         np.zeros(1, np.int64),
@@ -226,14 +226,12 @@ def _loss_with(tables: LossTables, work: RegroupWork, c: int, i: int) -> float:
 
 
 @kernel
-def _find_least(
-    tables: LossTables, rows: KernelRows, rules: ClassRules, work: RegroupWork, size: int
-) -> None:
+def _find_least(rules: ClassRules, work: RegroupWork, size: int) -> None:
     """Bound what each row loses: no less than with the k-th nearest row, itself counted."""
     nearest = work.nearest
     for i in range(size):
         for other in range(size):
-            loss = pair_loss(tables, rows, work.row_types[i], work.row_types[other])
+            loss = pair_loss(rules.tables, rules.rows, work.row_types[i], work.row_types[other])
             if other >= rules.k and loss >= nearest[rules.k - 1]:
                 continue
             at = min(other, rules.k - 1)
@@ -447,19 +445,13 @@ def _all_diverse(rules: ClassRules, work: RegroupWork, size: int, opened: int) -
 
 @kernel
 def regroup(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: ClassRules,
-    work: RegroupWork,
-    size: int,
-    cutoff: float,
-    max_nodes: int,
+    rules: ClassRules, work: RegroupWork, size: int, cutoff: float, max_nodes: int
 ) -> float:
     """Return the loss of the best classes of the first rows below the cutoff; infinite if none."""
-    _lay_out(rows, work, size)
+    _lay_out(rules.rows, work, size)
     for c in range(len(work.grown.sizes)):
         work.grown.sizes[c] = 0
-    _find_least(tables, rows, rules, work, size)
+    _find_least(rules, work, size)
     best, depth = np.inf, 0
     work.nodes[0] = 0
     work.steps.opened[0] = 0
@@ -487,7 +479,7 @@ def regroup(
         work.steps.tried[depth] += 1
         i = work.steps.chosen[depth]
         _copy_class(work.steps.saved, depth, work.grown, c, size)
-        _place_row(tables, work, size, c, i)
+        _place_row(rules.tables, work, size, c, i)
         opened = max(work.steps.opened[depth], c + 1)
         depth += 1
         work.steps.opened[depth] = opened

@@ -270,15 +270,15 @@ class _Rounds:
         self._random = np.random.default_rng(seed)
         self._points = _points_of(problem, self.state)
         numbers = len(self.state.current.sizes)
-        tables, rules = self.state.tables, self.state.rules
-        self._work = new_move_work(tables, rules, problem.n, numbers)
+        rules = self.state.rules
+        self._work = new_move_work(rules, problem.n, numbers)
         self._work.steps[1] = most_steps(settings.effort, problem.n)
         regroups = rules.monotone and settings.window >= 2 * rules.k
         self._regroups = bool(regroups)
         self._windows = None
         if regroups or rules.borrows:
             most = settings.window if regroups else 0
-            self._windows = new_windows_work(tables, rules, most, numbers)
+            self._windows = new_windows_work(rules, most, numbers)
 
     @property
     def changed(self) -> bool:
@@ -375,8 +375,6 @@ class _Rounds:
 
         def step(amount: int) -> int:
             done = trials_step(
-                state.tables,
-                state.rows,
                 state.rules,
                 state.current,
                 self._work,
@@ -462,8 +460,6 @@ class _Rounds:
         def step(amount: int) -> int:
             return self._done(
                 sweep_step(
-                    state.tables,
-                    state.rows,
                     state.rules,
                     state.current,
                     self._work,
@@ -486,12 +482,12 @@ class _Rounds:
         state = self.state
         if not state.rules.summed or np.isinf(state.rules.suppression_price):
             return
-        suppress_costly(state.tables, state.rows, state.rules, state.current, self._work)
+        suppress_costly(state.rules, state.current, self._work)
         row_types = np.flatnonzero(state.current.suppressed)
         living = state.living()
         centres = centres_of(self._points, state.current, living)
         near = nearest_classes(centres, living, self._points[row_types], NUMBERS.neighbours)
-        take_in(state.tables, state.rows, state.rules, state.current, self._work, row_types, near)
+        take_in(state.rules, state.current, self._work, row_types, near)
 
     def _window_neighbours(self, first: bool) -> Ints:
         """Return neighbours among the classes that are small enough for a window."""
@@ -530,8 +526,6 @@ class _Rounds:
         def step(amount: int) -> int:
             return self._done(
                 windows_step(
-                    state.tables,
-                    state.rows,
                     state.rules,
                     state.current,
                     self._work,

@@ -36,8 +36,6 @@ from anonymip.heuristics.local_search.current_classes import (
 )
 from anonymip.heuristics.local_search.moves import ROUNDING, MoveWork, count_steps
 from anonymip.heuristics.local_search.regroup import RegroupWork, new_regroup_work, regroup
-from anonymip.objectives.kernels.class_loss import KernelRows
-from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.arrays import Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -91,9 +89,7 @@ class WindowsWork(Packed):
     listed: ListedWork
 
 
-def new_windows_work(
-    tables: LossTables, rules: ClassRules, most_rows: int, classes: int
-) -> WindowsWork:
+def new_windows_work(rules: ClassRules, most_rows: int, classes: int) -> WindowsWork:
     """Return the workspace for windows of up to so many rows, and so many class numbers."""
     room = max(most_rows, MOST_LISTED)
     return WindowsWork(
@@ -105,8 +101,8 @@ def new_windows_work(
         np.full(classes, -1, np.int64),
         np.full(classes, -1, np.int64),
         np.zeros(classes, np.int64),
-        new_regroup_work(tables, rules, most_rows),
-        new_listed_work(tables, rules.k),
+        new_regroup_work(rules, most_rows),
+        new_listed_work(rules.tables, rules.k),
     )
 
 
@@ -233,8 +229,6 @@ def _list_donors(
 
 @kernel
 def _solve_window(
-    tables: LossTables,
-    rows: KernelRows,
     rules: ClassRules,
     current: CurrentClasses,
     work: MoveWork,
@@ -273,10 +267,10 @@ def _solve_window(
         rows_of[at] = windows.types[at]
     if borrows:
         _list_donors(current, windows, classes, near.lenders, count, rules.k)
-        new = best_classes(tables, rows, rules, windows.listed, wanted, _MAX_SETS)
+        new = best_classes(rules, windows.listed, wanted, _MAX_SETS)
         count_steps(work, windows.listed.nodes[0])
     else:
-        new = regroup(tables, rows, rules, windows.regroup, count, cutoff, max_nodes)
+        new = regroup(rules, windows.regroup, count, cutoff, max_nodes)
         # At each node about half of the rows have to be placed, and each looks at the class
         # changed.
         count_steps(work, count * (count + windows.regroup.nodes[0] // 2))
@@ -286,15 +280,13 @@ def _solve_window(
     for at in range(count):
         windows.groups[at] = windows.listed.group[at] if borrows else windows.regroup.found[at]
         windows.fillers[at] = windows.listed.lender[at] if borrows else -1
-    _rebuild(tables, rows, rules, current, work, windows, near.neighbours, classes, count, borrows)
+    _rebuild(rules, current, work, windows, near.neighbours, classes, count, borrows)
     work.gain[0] += wanted - new
     return True
 
 
 @kernel
 def _rebuild(
-    tables: LossTables,
-    rows: KernelRows,
     rules: ClassRules,
     current: CurrentClasses,
     work: MoveWork,
@@ -309,15 +301,15 @@ def _rebuild(
     for at in range(classes):
         inside = windows.labels[at]
         # Surplus classes are looked up before anything moves: an emptied one is none any more.
-        show_class(rows, rules, current, work.one, inside)
+        show_class(rules, current, work.one, inside)
         for place in range(work.one.totals[0]):
             row_type, copies = work.one.types[place], work.one.copies[place]
             home = _home(current, windows, classes, row_type) if borrows else -1
             remove_copies(current, inside, row_type, copies)
             if home >= 0:
                 add_copies(current, home, row_type, copies)
-                update_class(tables, rows, rules, current, work.other, home)
-        update_class(tables, rows, rules, current, work.other, inside)
+                update_class(rules, current, work.other, home)
+        update_class(rules, current, work.other, inside)
     # The window is empty: its rows go into the classes found.
     made = 0
     for at in range(count):
@@ -333,7 +325,7 @@ def _rebuild(
             missing, surplus = rules.k - current.sizes[label], find_surplus(current, filler)
             remove_copies(current, surplus, filler, missing)
             add_copies(current, label, filler, missing)
-            update_class(tables, rows, rules, current, work.other, surplus)
+            update_class(rules, current, work.other, surplus)
         for place in range(len(near)):  # compiles in less time than the row at once
             neighbours[label, place] = near[place]
         # What took part is among the neighbours under its new number.
@@ -341,13 +333,11 @@ def _rebuild(
             neighbours[label, neighbours.shape[1] - 1] = windows.found[(at + 1) % made]
         # The class is new: nothing that was known of its number holds.
         work.checked[label] = windows.checked[label] = windows.borrowed[label] = -1
-        update_class(tables, rows, rules, current, work.other, label)
+        update_class(rules, current, work.other, label)
 
 
 @kernel
 def _borrow_around(
-    tables: LossTables,
-    rows: KernelRows,
     rules: ClassRules,
     current: CurrentClasses,
     work: MoveWork,
@@ -368,7 +358,7 @@ def _borrow_around(
     windows.borrowed[label], windows.known[label] = current.cursor[CLOCK], total
     # The window was solved before, and none of its classes changed since.
     if known != total or any_changed(current, labels, classes, since):
-        _solve_window(tables, rows, rules, current, work, windows, near, classes, 0, True)
+        _solve_window(rules, current, work, windows, near, classes, 0, True)
 
 
 @kernel
@@ -393,8 +383,6 @@ def _known(
 
 @kernel
 def _improve_around(
-    tables: LossTables,
-    rows: KernelRows,
     rules: ClassRules,
     current: CurrentClasses,
     work: MoveWork,
@@ -413,7 +401,7 @@ def _improve_around(
         if labels[1] < 0 or labels[1] == label or current.sizes[labels[1]] == 0:
             continue
         if not _known(current, windows, neighbours, width, 2) and _solve_window(
-            tables, rows, rules, current, work, windows, near, 2, max_nodes, False
+            rules, current, work, windows, near, 2, max_nodes, False
         ):
             return True
     # Windows of three: it and each pair of neighbours. A gain changes the class, so its caller
@@ -427,7 +415,7 @@ def _improve_around(
             if labels[2] < 0 or current.sizes[labels[2]] == 0 or in_window(labels, 2, labels[2]):
                 continue
             if not _known(current, windows, neighbours, width, 3) and _solve_window(
-                tables, rows, rules, current, work, windows, near, 3, max_nodes, False
+                rules, current, work, windows, near, 3, max_nodes, False
             ):
                 return True
     # The widest window last: the class with as many neighbours as fit; those of two or three have
@@ -440,9 +428,7 @@ def _improve_around(
     classes = gather_window(current, labels, neighbours, label, most, False)
     if classes in (2, 3) or not any_changed(current, labels, classes, since):
         return False
-    return _solve_window(
-        tables, rows, rules, current, work, windows, near, classes, max_nodes, False
-    )
+    return _solve_window(rules, current, work, windows, near, classes, max_nodes, False)
 
 
 @kernel
@@ -453,8 +439,6 @@ def is_mixed(current: CurrentClasses, label: int) -> bool:
 
 @kernel
 def windows_step(
-    tables: LossTables,
-    rows: KernelRows,
     rules: ClassRules,
     current: CurrentClasses,
     work: MoveWork,
@@ -471,10 +455,8 @@ def windows_step(
         label = cursor[0]
         cursor[0] += 1
         if borrows and is_mixed(current, label):
-            _borrow_around(tables, rows, rules, current, work, windows, near, label)
+            _borrow_around(rules, current, work, windows, near, label)
         while not borrows and work.steps[0] < work.steps[1] and is_mixed(current, label):
-            if not _improve_around(
-                tables, rows, rules, current, work, windows, near, label, max_nodes
-            ):
+            if not _improve_around(rules, current, work, windows, near, label, max_nodes):
                 break
     return int(cursor[0])

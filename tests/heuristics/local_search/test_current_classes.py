@@ -38,18 +38,17 @@ def test_a_view_tells_the_loss_after_any_change(case: Case, data: st.DataObject)
         kind_of[state.records[state.first[kind] : state.first[kind + 1]]] = kind
     # Classes of one type may have been put together: look at those that were not.
     found = state.labels()
-    view = new_view(state.tables, state.rules, state.types)
+    view = new_view(state.rules, state.types)
     for label in state.living():
         members = np.flatnonzero(found == label).tolist()
         others = [row for row in range(case.n) if row not in members]
-        show_class(state.rows, state.rules, state.current, view, label)
+        show_class(state.rules, state.current, view, label)
         for leaving in [-1, *members]:
             for joining in [-1, *others]:
                 left = [row for row in members if row != leaving]
                 left += [joining] if joining >= 0 else []
                 reported = changed_loss(
-                    state.tables,
-                    state.rows,
+                    state.rules,
                     view,
                     kind_of[leaving] if leaving >= 0 else -1,
                     kind_of[joining] if joining >= 0 else -1,
@@ -75,9 +74,9 @@ def test_a_view_tells_the_diversity_after_any_change(seed: int, asked: tuple[flo
     for kind in range(state.types):
         kind_of[state.records[state.first[kind] : state.first[kind + 1]]] = kind
     found = state.labels()
-    view = new_view(state.tables, state.rules, state.types)
+    view = new_view(state.rules, state.types)
     members = np.flatnonzero(found == found[0]).tolist()
-    show_class(state.rows, state.rules, state.current, view, int(found[0]))
+    show_class(state.rules, state.current, view, int(found[0]))
     for leaving in [-1, *members]:
         for joining in [-1, *(row for row in range(8) if row not in members)]:
             rows = [r for r in members if r != leaving] + ([joining] if joining >= 0 else [])

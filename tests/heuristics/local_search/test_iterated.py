@@ -161,7 +161,7 @@ def test_changes_are_taken_back(seed: int) -> None:
     release = CurrentRelease.of(problem, initial(problem).assignment.labels)
     current = release.current._replace(notes=np.zeros((999, 4), np.int64), old_losses=np.zeros(999))
     release = replace(release, current=current)
-    view = new_view(release.tables, release.rules, 2 * problem.n)
+    view = new_view(release.rules, 2 * problem.n)
 
     def told() -> tuple[object, ...]:
         living = release.living()
@@ -189,7 +189,7 @@ def test_changes_are_taken_back(seed: int) -> None:
                 add_copies(current, other, row_type, copies)
         for label in (other, one):
             if current.sizes[label] or label == one:
-                update_class(release.tables, release.rows, release.rules, current, view, label)
+                update_class(release.rules, current, view, label)
     take_back_changes(current)
     assert told() == before
     assert current.cursor[NOTED] == 0

@@ -152,11 +152,11 @@ def test_a_window_over_all_rows_finds_the_optimum(case: Case, data: st.DataObjec
 def move_of(case: Case, labels: list[int]) -> tuple[float, int]:
     """Return what gains most between the classes 0 and 1, and what it is."""
     state = CurrentRelease.of(case.problem(), np.array(labels))
-    work = new_move_work(state.tables, state.rules, case.n, len(state.current.sizes))
-    show_class(state.rows, state.rules, state.current, work.one, 0)
-    show_class(state.rows, state.rules, state.current, work.other, 1)
+    work = new_move_work(state.rules, case.n, len(state.current.sizes))
+    show_class(state.rules, state.current, work.one, 0)
+    show_class(state.rules, state.current, work.other, 1)
     losses = state.current.losses
-    gain, what, _, _ = best_move(state.tables, state.rows, state.rules, work, losses[0], losses[1])
+    gain, what, _, _ = best_move(state.rules, work, losses[0], losses[1])
     return gain, what
 
 
@@ -246,9 +246,7 @@ def test_large_classes_of_many_values() -> None:
     again = local_search(problem, start=start, window=60)
     assert found.objective == again.objective < Solution.of(problem, start, method="").objective
     with pytest.raises(ValueError, match="fit"):
-        new_regroup_work(
-            problem.compiled.tables, CurrentRelease.of(problem, start.labels).rules, 61
-        )
+        new_regroup_work(CurrentRelease.of(problem, start.labels).rules, 61)
 
 
 def test_copies_are_lent() -> None:

@@ -20,13 +20,13 @@ def test_the_best_of_all_classes(case: Case, data: st.DataObject) -> None:
     problem, best = case.problem(), case.optimum()
     assume(compiles(problem))
     state = CurrentRelease.of(problem, np.zeros(case.n, np.int64))
-    work = new_regroup_work(state.tables, state.rules, case.n)
+    work = new_regroup_work(state.rules, case.n)
     order = np.array(data.draw(st.permutations(range(case.n))))
     kinds = np.repeat(np.arange(state.types), np.diff(state.first))
     work.row_types[:] = kinds[order]
 
     def run(cutoff: float) -> float:
-        return float(regroup(state.tables, state.rows, state.rules, work, case.n, cutoff, 10**6))
+        return float(regroup(state.rules, work, case.n, cutoff, 10**6))
 
     assert np.isinf(run(best - case.slack(best)))
     found = run(best + 1e-6 + case.slack(best))
