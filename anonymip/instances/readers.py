@@ -253,7 +253,9 @@ class FrameKind:
 
         table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
         given = nw.from_arrow(table, backend=self.library)
-        kinds: dict[str, Any] = dict.fromkeys(given.columns, nw.String())
+        kinds: dict[str, Any] = {
+            name: kind if kind.is_numeric() else nw.String() for name, kind in given.schema.items()
+        }
         for name in untouched:
             kind = self.types[name]
             kind = nw.Categorical() if kind == nw.Enum else kind

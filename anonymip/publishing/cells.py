@@ -5,7 +5,7 @@ Sensitive and kept columns reveal nothing beyond their values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
 from typing import Any
@@ -15,9 +15,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anonymip.instances import Attribute
+from anonymip.instances.columns import is_number_text
 from anonymip.solution import Solution
 
 _STAR = "*"
+#: Whole numbers below are exact in floating point.
+_EXACT = 2.0**53
 
 
 def end_names(attribute: Attribute) -> tuple[str, str]:
@@ -61,6 +64,46 @@ def published_columns(solution: Solution, a: int, layout: str) -> dict[str, Any]
     level = microdata.levels[a]
     write = _number_set if attribute.is_numeric else _text_set
     return {attribute.name: spread([write(level[cells.members.of(i, a)]) for i in firsts])}
+
+
+def end_places(columns: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return the places of the ends of numeric ranges among the columns of the layout "columns".
+
+    `columns`: what the manifest says of them.
+    """
+    places: list[int] = []
+    width = 0
+    for column in columns:
+        is_range = column.get("publish") == "range"
+        if is_range and column["kind"] == "numeric":
+            places += [width, width + 1]
+        width += 1 + is_range
+    return places
+
+
+def as_numbers(column: pd.Series, mark: str, *, whole: bool) -> pd.Series:
+    """Return ends of ranges as numbers, missing ones for stars; with texts among them as they are.
+
+    `mark`: their decimal mark. `whole`: whether they are whole numbers.
+    """
+    values, places = np.unique(column.to_numpy(object), return_inverse=True)
+    texts = [str(value).replace(mark, ".") for value in values]
+    if not all(text == _STAR or is_number_text(text) for text in texts):
+        return column
+    ends = np.array([np.nan if text == _STAR else float(text) for text in texts])
+    numbers = pd.Series(ends[places.ravel()], index=column.index)
+    if not whole or (np.abs(ends) >= _EXACT).any():
+        return numbers
+    return numbers.astype("Int64") if np.isnan(ends).any() else numbers.astype("int64")
+
+
+def as_texts(column: pd.Series, mark: str) -> pd.Series:
+    """Return ends of ranges as a text file shows them; those that are texts as they are."""
+    if not pd.api.types.is_numeric_dtype(column):
+        return column
+    return column.astype("float64").map(
+        lambda end: _STAR if np.isnan(end) else _number(end).replace(".", mark)
+    )
 
 
 def _number(value: float) -> str:

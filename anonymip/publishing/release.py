@@ -31,7 +31,14 @@ from anonymip.publishing.cautions import (
     nearly_unique_columns,
     with_apostrophes,
 )
-from anonymip.publishing.cells import end_names, published_columns, untouched_column
+from anonymip.publishing.cells import (
+    as_numbers,
+    as_texts,
+    end_names,
+    end_places,
+    published_columns,
+    untouched_column,
+)
 from anonymip.publishing.checking import hierarchy_paths, read_back
 from anonymip.publishing.drawing import draw_matching
 from anonymip.publishing.manifest import (
@@ -153,7 +160,12 @@ class Release:
 
     def _write_csv(self, path: Path) -> None:
         form = self.manifest["table"]
-        _write_csv(self.table, path, form["separator"], form["encoding"])
+        frame = self.table
+        if form["layout"] == "columns":
+            mark = form.get("decimal", ".")
+            ends = [str(frame.columns[place]) for place in end_places(self.manifest["columns"])]
+            frame = frame.assign(**{name: as_texts(frame[name], mark) for name in ends})
+        _write_csv(frame, path, form["separator"], form["encoding"])
 
     def verify(self) -> Verification:
         """Read the release back and check it by code that had no part in making it."""
@@ -248,7 +260,8 @@ def publish(
         can undo the shuffle, and the assignment; for a cover this is a warning.
     layout
         ``"cells"``: a cell shows its range, ``[35..37]``. ``"columns"``: lower and upper ends
-        stand in columns of their own.
+        stand in columns of their own, those of numbers as numbers: a star is then a missing one,
+        in text files a star. Beside open groups (``"90+"``) all ends of a column are texts.
     keep_order
         Whether rows keep the order of the original. Then whoever knows that order knows which
         class each person is in. Of a cover only the quasi-identifiers keep it: row i shows what
@@ -338,6 +351,8 @@ def publish(
         cautions += formula_cells(frame)
     for caution in cautions:
         warnings.warn(caution, ReleaseWarning, stacklevel=2)
+    if layout == "columns":
+        frame = _with_numbers(frame, described, microdata.table.decimal)
     kind = microdata.kind
     return Release(
         frame if kind is None else kind.give_back(frame, tuple(roles)),
@@ -354,6 +369,19 @@ def publish(
         solution,
         _matching=matching,
     )
+
+
+def _with_numbers(
+    frame: pd.DataFrame, described: Sequence[dict[str, Any]], mark: str
+) -> pd.DataFrame:
+    """Return a table of the layout "columns" with numbers in the ends of numeric ranges."""
+    ends = [str(frame.columns[place]) for place in end_places(described)]
+    ranges = [one for one in described if one.get("publish") == "range"]
+    whole = [one["integer"] for one in ranges if one["kind"] == "numeric"]
+    numbers = {}
+    for at, name in enumerate(ends):
+        numbers[name] = as_numbers(frame[name], mark, whole=whole[at // 2])
+    return frame.assign(**numbers)
 
 
 def _marked(column: NDArray[np.object_], microdata: Microdata, a: int) -> NDArray[np.object_]:

@@ -102,18 +102,18 @@ def test_open_groups() -> None:
             None,
         ),
         (["2015", "1990"], {"kind": "date", "precision": "year", "at_most": "2010"}, "1990+", None),
-        ([37, 38], {"precision": 5, "integer": True}, "[35..39]", ("35", "39")),
-        ([37, 41], {"precision": 5, "integer": True}, "[35..44]", ("35", "44")),
-        ([36.67, 36.7], {"precision": 0.1}, "[36.6..36.8]", ("36.6", "36.8")),
-        ([91, 103], {"at_most": 90}, "90+", ("90", "90+")),
-        ([83, 103], {"at_most": 90, "precision": 5, "integer": True}, "80+", ("80", "90+")),
-        ([12, 37], {"at_least": 20, "precision": 5, "integer": True}, "39-", ("20-", "39")),
+        ([37, 38], {"precision": 5, "integer": True}, "[35..39]", (35, 39)),
+        ([37, 41], {"precision": 5, "integer": True}, "[35..44]", (35, 44)),
+        ([36.67, 36.7], {"precision": 0.1}, "[36.6..36.8]", (36.6, 36.8)),
+        ([91, 103], {"at_most": 90}, "90+", (90, "90+")),
+        ([83, 103], {"at_most": 90, "precision": 5, "integer": True}, "80+", (80, "90+")),
+        ([12, 37], {"at_least": 20, "precision": 5, "integer": True}, "39-", ("20-", 39)),
         ([12, 97], {"at_least": 20, "at_most": 90}, "[..]", ("20-", "90+")),
-        ([-7, -3], {"at_most": -3}, "-7+", ("-7", "-3+")),
+        ([-7, -3], {"at_most": -3}, "-7+", (-7, "-3+")),
     ],
 )
 def test_cells(
-    values: list[Any], declared: dict[str, Any], cell: str | None, ends: tuple[str, str] | None
+    values: list[Any], declared: dict[str, Any], cell: str | None, ends: tuple[Any, Any] | None
 ) -> None:
     """A cell shows whole units and open groups, in both layouts, and is verified."""
     table = Microdata(pd.DataFrame({"x": values}), (Attribute("x", **declared),))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -118,7 +119,7 @@ def test_suppressed_rows_are_stars() -> None:
 
 
 def test_layout_columns() -> None:
-    """Ends of ranges get columns of their own, in the place of the attribute; sets do not."""
+    """Ends of ranges are numbers in columns of their own, in the place of the attribute."""
     published = release_of(
         {"b": ["x", "y", "x", "y"], "a": [1.5, 2, 99, 0], "c": [3, 4, 5, 9]},
         [
@@ -130,14 +131,48 @@ def test_layout_columns() -> None:
         layout="columns",
         suppressed="starred",
     )
-    assert published.frame.to_dict("list") == {
-        "b": ["{x|y}", "{x|y}", "*", "*"],
-        "a_lower": ["1.5", "1.5", "*", "*"],
-        "a_upper": ["2", "2", "*", "*"],
-        "c": ["{3|4}", "{3|4}", "*", "*"],
-    }
+    texts = {"b": ["{x|y}", "{x|y}", "*", "*"], "c": ["{3|4}", "{3|4}", "*", "*"]}
+    assert published.frame[["b", "c"]].to_dict("list") == texts
+    assert list(published.frame) == ["b", "a_lower", "a_upper", "c"]
+    ends = pd.DataFrame({"a_lower": [1.5, 1.5, None, None], "a_upper": [2, 2, None, None]})
+    pd.testing.assert_frame_equal(published.frame[list(ends)], ends)
     assert published.manifest["table"]["layout"] == "columns"
     assert published.verify().ok
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_ends_are_numbers(library: str, ending: str, tmp_path: Path) -> None:
+    """Whole ends are whole numbers in frames of any library; files read back and verify."""
+    people = pd.DataFrame({"age": [34, 36, 61, 65, 99], "x": [-0.5, 1.5, 2.25, 2.25, 7]})
+    table = pl.from_pandas(people) if library == "polars" else people
+    table = pa.Table.from_pandas(people) if library == "arrow" else table
+    asked = (Attribute("age", integer=True, domain=(0, 99)), Attribute("x", domain=(-1, 9)))
+    problem = Problem(Microdata(table, asked), 2, EquivalenceClasses(True))
+    found = Solution.of(problem, Classes(np.array([0, 0, 0, -1, -1], np.int32)), method="by hand")
+    release = publish(found, layout="columns", keep_order=True, suppressed="starred")
+    shown = release.table
+    assert shown["x_lower"].dtype == np.float64
+    assert shown["age_lower"].dtype == "Int64"
+    assert shown["age_upper"].tolist()[:3] == [61, 61, 61]
+    assert shown["x_upper"].isna().tolist() == [False] * 3 + [True] * 2
+    file, _ = release.write(tmp_path / f"release.{ending}", original=table)
+    assert verify(table, file).ok
+    if ending == "csv":
+        lines = file.read_text(encoding="utf-8").splitlines()
+        assert lines[1:] == ["34,61,-0.5,2.25"] * 3 + ["*,*,*,*"] * 2
+
+
+def test_ends_with_gaps_at_one_end_are_refused() -> None:
+    """A star is a gap at both ends, or the release breaks the format."""
+    release = release_of(
+        {"a": [1, 2, 3, 9]}, [Attribute("a", domain=(0, 9))], [0, 0, 1, 1], layout="columns"
+    )
+    broken = release.frame.astype(float)
+    broken.iloc[0, 0] = np.nan
+    found = verify(pd.DataFrame({"a": [1, 2, 3, 9]}), broken, release.manifest)
+    assert not found.ok
+    assert "is suppressed at one end only" in found.problems[0]
 
 
 N = 6

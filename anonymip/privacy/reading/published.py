@@ -247,7 +247,10 @@ def parse_release(
     problems: list[str] = []
     for attribute, column in enumerate(columns):
         mark = manifest.table.decimal
-        texts = [_cell_texts(table.columns[one], column, mark) for one in manifest.names_of(column)]
+        names = manifest.names_of(column)
+        # In columns of numbers a star is a gap at both ends of a range.
+        gap = "*" if len(names) == 2 else ""
+        texts = [_cell_texts(table.columns[one], column, mark, gap) for one in names]
         pairs = [distinct(text) for text in texts]
         index = dense_rows(np.stack([pair[1] for pair in pairs], axis=1))
         _, first = np.unique(index, return_index=True)
@@ -294,7 +297,7 @@ def _pointed(text: str, column: Column, mark: str) -> str:
     return text.replace(",", ".")
 
 
-def _cell_texts(released: TextColumn, column: Column, mark: str) -> NDArray[np.object_]:
+def _cell_texts(released: TextColumn, column: Column, mark: str, gap: str) -> NDArray[np.object_]:
     """Return the cells as a CSV file would show them: numbers of a data frame get their text."""
     if released.nature not in ("number", "single") or not column.is_numeric:
         return released.texts
@@ -308,7 +311,7 @@ def _cell_texts(released: TextColumn, column: Column, mark: str) -> NDArray[np.o
             else number_text(float(value)).replace(".", mark)
         )
         if value
-        else ""
+        else gap
         for value in values
     ]
     return spelled[index]
