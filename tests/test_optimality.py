@@ -225,7 +225,7 @@ def test_widths_of_close_values_are_exact_in_kernels() -> None:
     """Of two values beside a sentinel the difference is taken before it is scaled."""
     data = table([SENTINEL - 5, SENTINEL - 2, 0.0])
     rows = kernel_rows(data, Problem(data, 2).compiled.tables, np.arange(3))
-    lost = pair_loss(Problem(data, 2).compiled.tables, rows, 0, 1)
+    lost = pair_loss(rows, 0, 1)
     assert lost == pytest.approx(3 / (SENTINEL - 2), rel=1e-12)
 
 

@@ -172,8 +172,7 @@ def new_near_search(problem: Problem, tables: LossTables) -> tuple[NearSearch, R
 
     Types are rows that the tables do not tell apart; the tree over them is built.
     """
-    columns = sorted({*tables.range_columns, *tables.set_columns, *tables.pair_columns})
-    types, k = problem.microdata.row_types([int(a) for a in columns]), problem.k
+    types, k = problem.microdata.row_types(tables.columns), problem.k
     rows = kernel_rows(problem.microdata, tables, types.first)
     counts = types.counts.astype(np.int64)
     terms, t, whole = term_rows(rows), len(counts), np.int64
@@ -231,8 +230,8 @@ def new_near_search(problem: Problem, tables: LossTables) -> tuple[NearSearch, R
         binding=np.empty((t, k), np.int32),
         open=counts < k,
     )
-    build_tree(search.tree, tables, rows, counts)
-    return search, types, len(columns)
+    build_tree(search.tree, rows, counts)
+    return search, types, len(tables.columns)
 
 
 @kernel
@@ -240,7 +239,6 @@ def find_nearest(search: NearSearch, k: int, row: int) -> int:
     """List in `search.near` the types of the k rows nearest to a row; return how many they are."""
     open_class(search.rows, search.state, row)
     return nearest_types(
-        search.tables,
         search.rows,
         search.tree,
         search.state,

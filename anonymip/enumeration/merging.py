@@ -109,10 +109,8 @@ def _columns(problem: Problem) -> list[int]:
     microdata = problem.microdata
     if not problem.compiled.has_tables:
         return list(range(microdata.m))
-    tables = problem.compiled.tables
-    read = {*tables.range_columns, *tables.set_columns, *tables.pair_columns}
-    limited = {microdata.names.index(limit.attribute) for limit in problem.limits}
-    return sorted({int(a) for a in read} | limited)
+    limited = (microdata.names.index(limit.attribute) for limit in problem.limits)
+    return sorted({*problem.compiled.tables.columns, *limited})
 
 
 def capped_tables(problem: Problem) -> LossTables:

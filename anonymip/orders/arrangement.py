@@ -117,7 +117,7 @@ class Arrangement:
 def arrange(problem: Problem, order: Ints) -> Arrangement:
     """Merge rows that are the same to the loss, and put the types in an (n,) order of records."""
     tables = problem.compiled.tables
-    types = _types_in_order(problem, order, _columns_read(problem))
+    types = _types_in_order(problem, order, tables.columns)
     first = np.unique(types, return_index=True)[1]
     return Arrangement(
         kernel_rows(problem.microdata, tables, order[first]),
@@ -134,7 +134,8 @@ def in_type_order(problem: Problem, order: Ints) -> tuple[Ints, Ints]:
     """
     if problem.compiled.tier == "members":
         return order, np.arange(len(order))
-    columns = _columns_read(problem) if is_plain(problem) else list(range(problem.m))
+    plain = is_plain(problem)
+    columns = problem.compiled.tables.columns if plain else list(range(problem.m))
     types = _types_in_order(problem, order, columns)
     if problem.diversity is not None:
         sensitive = problem.microdata.sensitive_codes[order]
@@ -145,13 +146,6 @@ def in_type_order(problem: Problem, order: Ints) -> tuple[Ints, Ints]:
         return order[by_type], np.concatenate([[0], np.cumsum(steps)])
     by_type = np.argsort(types, kind="stable")
     return order[by_type], types[by_type]
-
-
-def _columns_read(problem: Problem) -> list[int]:
-    """Return the attributes that the loss depends on."""
-    tables = problem.compiled.tables
-    read = {*tables.range_columns, *tables.set_columns, *tables.pair_columns}
-    return sorted(int(a) for a in read)
 
 
 def _types_in_order(problem: Problem, order: Ints, columns: list[int]) -> Ints:

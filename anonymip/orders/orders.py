@@ -25,7 +25,6 @@ from anonymip.objectives.kernels.class_loss import (
     open_class,
     pair_loss,
 )
-from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.arrangement import arrange
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Floats, Ints
@@ -177,7 +176,6 @@ def neighbour_order(problem: Problem, budget: Budget) -> Ints:
     def step(amount: int) -> int:
         return int(
             _chain_step(
-                tables,
                 rows,
                 tree,
                 monotone,
@@ -201,7 +199,6 @@ def neighbour_order(problem: Problem, budget: Budget) -> Ints:
 
 @kernel
 def _chain_step(
-    tables: LossTables,
     rows: KernelRows,
     tree: BoxTree,
     use_tree: bool,
@@ -226,11 +223,11 @@ def _chain_step(
         else:
             open_class(rows, state, chain[visited - 1])
             if use_tree:
-                row = cheapest_row(tree, tables, rows, state, alive, stack, stack_bounds)
+                row = cheapest_row(tree, rows, state, alive, stack, stack_bounds)
             else:
-                row = scan_cheapest_row(tables, rows, state, alive, candidates, total)
+                row = scan_cheapest_row(rows, state, alive, candidates, total)
         if use_tree and visited == 0:
-            build_tree(tree, tables, rows, alive)
+            build_tree(tree, rows, alive)
             cursor[1] = total
         chain[visited] = row
         alive[row] = 0
@@ -239,7 +236,7 @@ def _chain_step(
             delete_row(tree, row)
             # A tree with less than half of its rows is rebuilt.
             if 2 * tree.alive[0] < cursor[1]:
-                build_tree(tree, tables, rows, alive)
+                build_tree(tree, rows, alive)
                 cursor[1] = tree.alive[0]
     return cursor[0]
 
@@ -257,7 +254,7 @@ def two_opt(problem: Problem, order: Ints, budget: Budget) -> Ints:
     total = _TWO_OPT_PASSES * len(order)
 
     def step(amount: int) -> int:
-        return int(_two_opt_step(tables, rows, path, cursor, amount, _TWO_OPT_WINDOW, total))
+        return int(_two_opt_step(rows, path, cursor, amount, _TWO_OPT_WINDOW, total))
 
     run_in_steps(step, total, budget, "2-opt", first=1000)
     return order[path]
@@ -265,13 +262,7 @@ def two_opt(problem: Problem, order: Ints, budget: Budget) -> Ints:
 
 @kernel
 def _two_opt_step(
-    tables: LossTables,
-    rows: KernelRows,
-    path: Ints,
-    cursor: Ints,
-    amount: int,
-    window: int,
-    total: int,
+    rows: KernelRows, path: Ints, cursor: Ints, amount: int, window: int, total: int
 ) -> int:
     """Try the segments after `amount` places; cursor holds places tried and moves of the pass."""
     n = len(path)
@@ -287,14 +278,14 @@ def _two_opt_step(
         cursor[0] += 1
         if i + 2 >= n:
             continue
-        here = pair_loss(tables, rows, path[i], path[i + 1])
+        here = pair_loss(rows, path[i], path[i + 1])
         for j in range(i + 2, min(i + window, n)):
             # Reversing i + 1 to j replaces the edges at both ends; the last place has but one.
             after = j + 1 < n
-            gain = here - pair_loss(tables, rows, path[i], path[j])
+            gain = here - pair_loss(rows, path[i], path[j])
             if after:
-                gain += pair_loss(tables, rows, path[j], path[j + 1])
-                gain -= pair_loss(tables, rows, path[i + 1], path[j + 1])
+                gain += pair_loss(rows, path[j], path[j + 1])
+                gain -= pair_loss(rows, path[i + 1], path[j + 1])
             if gain > LOSS_RELATIVE * abs(here):
                 low, high = i + 1, j
                 while low < high:
@@ -302,7 +293,7 @@ def _two_opt_step(
                     low += 1
                     high -= 1
                 cursor[1] += 1
-                here = pair_loss(tables, rows, path[i], path[i + 1])
+                here = pair_loss(rows, path[i], path[i + 1])
     return cursor[0]
 
 

@@ -31,13 +31,12 @@ from anonymip.exact.classes.set_search import (
     rank_types,
 )
 from anonymip.objectives.kernels.class_loss import (
-    KernelRows,
     join_class,
+    kernel_rows,
     open_class,
     pair_loss,
     record_loss,
 )
-from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.recodings.rules.diversity_counts import (
@@ -78,28 +77,21 @@ def compiles(problem: Problem) -> bool:
     )
 
 
-def small_rules(problem: Problem) -> SmallRules:
-    """Return what classes must keep; all rows of the table."""
+def small_rules(problem: Problem, records: Ints) -> SmallRules:
+    """Return what classes of the records, in their order, lose and must keep."""
     return SmallRules(
+        kernel_rows(problem.microdata, problem.compiled.tables, records),
         problem.k,
         problem.compiled.aggregate == "sum",
-        diversity_rule(problem.diversity, problem.microdata),
+        diversity_rule(problem.diversity, problem.microdata).of_rows(records),
     )
 
 
 @kernel
-def solve_rows(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: SmallRules,
-    work: SmallWork,
-    chosen: Ints,
-    size: int,
-    max_nodes: int,
-) -> int:
+def solve_rows(rules: SmallRules, work: SmallWork, chosen: Ints, size: int, max_nodes: int) -> int:
     """Find the best classes of some rows and return PROVEN, CAPPED or INFEASIBLE.
 
-    `tables, rows, rules`: of a problem that :func:`compiles`. `work`: for at least `size` rows.
+    `rules`: of a problem that :func:`compiles`. `work`: for at least `size` rows.
     Holds the answer afterwards: `labels` the classes, numbered in the order in which they first
     appear; `result` the loss and a lower bound on it. `chosen`: the rows of the sub-problem, the
     first `size` of them. `size`: how many. `max_nodes`: partial sets and partial covers to look at
@@ -108,30 +100,28 @@ def solve_rows(
     work.nodes[0] = 0
     work.result[0], work.result[1] = np.inf, np.inf
     # A release by the best cut, and a bound by the nearest rows.
-    types = merge_types(rows, rules, work, chosen, size)
-    if not cut_sorted_rows(tables, rows, rules, work, chosen, size):
+    types = merge_types(rules, work, chosen, size)
+    if not cut_sorted_rows(rules, work, chosen, size):
         return INFEASIBLE
     _number_classes(work, size)
-    loss = labelled_loss(tables, rows, rules, work, chosen, size)
-    bound = nearest_duals(tables, rows, rules, work, chosen, types)
+    loss = labelled_loss(rules, work, chosen, size)
+    bound = nearest_duals(rules, work, chosen, types)
     work.result[0], work.result[1] = loss, min(bound, loss)
     slack = _ROUNDING * (abs(loss) + abs(bound))
     if loss - bound <= slack:
         work.result[1] = loss
         return PROVEN
     # Better duals by the linear relaxation, unless its sets are too many or the largest counts.
-    if not rank_types(rows, rules, work, chosen, types):
+    if not rank_types(rules, work, chosen, types):
         return CAPPED
-    relaxed = solve_relaxation(tables, rules, work, types, loss) if rules.summed else -np.inf
+    relaxed = solve_relaxation(rules, work, types, loss) if rules.summed else -np.inf
     if relaxed > -np.inf:
         bound = relaxed
-    return _search(tables, rows, rules, work, chosen, size, types, bound, max_nodes)
+    return _search(rules, work, chosen, size, types, bound, max_nodes)
 
 
 @kernel
 def _search(
-    tables: LossTables,
-    rows: KernelRows,
     rules: SmallRules,
     work: SmallWork,
     chosen: Ints,
@@ -160,7 +150,7 @@ def _search(
         work.result[1] = loss
         return PROVEN
     # The duals have changed since the types were ranked.
-    rank_types(rows, rules, work, chosen, count)
+    rank_types(rules, work, chosen, count)
     width = (loss - dual_bound) * _FIRST_WIDTH
     # Where the largest loss counts the cost of a set is its record loss itself.
     paid = dual_bound if rules.summed else 0.0
@@ -170,7 +160,7 @@ def _search(
         width = min(width, loss - dual_bound)
         most = dual_bound + width - paid
         # All sets that a release within the width can hold; the slack is on the safe side.
-        if list_sets(tables, rules, work, count, size, most - slack, max_nodes) != COMPLETE:
+        if list_sets(rules, work, count, size, most - slack, max_nodes) != COMPLETE:
             return CAPPED
         sort_found(found, count)
         sets, complete = cheapest_cover(
@@ -180,7 +170,7 @@ def _search(
         if sets > 0:
             label_cover(work, count, sets)
             _number_classes(work, size)
-            work.result[0] = labelled_loss(tables, rows, rules, work, chosen, size)
+            work.result[0] = labelled_loss(rules, work, chosen, size)
         if not complete:
             return CAPPED
         # The best release within the width is the best of all; and at the full gap none is better
@@ -208,14 +198,7 @@ def _number_classes(work: SmallWork, size: int) -> None:
 
 
 @kernel
-def labelled_loss(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: SmallRules,
-    work: SmallWork,
-    chosen: Ints,
-    size: int,
-) -> float:
+def labelled_loss(rules: SmallRules, work: SmallWork, chosen: Ints, size: int) -> float:
     """Return the loss of the labelled classes."""
     total = 0.0 if rules.summed else -np.inf
     label, left = 0, size
@@ -225,11 +208,11 @@ def labelled_loss(
             if work.labels[at] != label:
                 continue
             if members == 0:
-                open_class(rows, work.first.state, chosen[at])
+                open_class(rules.rows, work.first.state, chosen[at])
             else:
-                join_class(rows, work.first.state, chosen[at])
+                join_class(rules.rows, work.first.state, chosen[at])
             members += 1
-        loss = record_loss(tables, work.first.state)
+        loss = record_loss(rules.rows.tables, work.first.state)
         total = total + members * loss if rules.summed else max(total, loss)
         left -= members
         label += 1
@@ -237,18 +220,18 @@ def labelled_loss(
 
 
 @kernel
-def compare_rows(rows: KernelRows, rules: SmallRules, one: int, other: int) -> int:
+def compare_rows(rules: SmallRules, one: int, other: int) -> int:
     """Return whether a row comes before (-1) or behind (1) another, or is alike (0)."""
-    for r in range(rows.range_values.shape[1]):
-        difference = rows.range_values[one, r] - rows.range_values[other, r]
+    for r in range(rules.rows.range_values.shape[1]):
+        difference = rules.rows.range_values[one, r] - rules.rows.range_values[other, r]
         if difference != 0.0:
             return -1 if difference < 0.0 else 1
-    for s in range(rows.set_codes.shape[1]):
-        step = rows.set_codes[one, s] - rows.set_codes[other, s]
+    for s in range(rules.rows.set_codes.shape[1]):
+        step = rules.rows.set_codes[one, s] - rules.rows.set_codes[other, s]
         if step != 0:
             return -1 if step < 0 else 1
-    for p in range(rows.pair_codes.shape[1]):
-        step = rows.pair_codes[one, p] - rows.pair_codes[other, p]
+    for p in range(rules.rows.pair_codes.shape[1]):
+        step = rules.rows.pair_codes[one, p] - rules.rows.pair_codes[other, p]
         if step != 0:
             return -1 if step < 0 else 1
     sensitive = rules.diversity.values
@@ -260,22 +243,20 @@ def compare_rows(rows: KernelRows, rules: SmallRules, one: int, other: int) -> i
 
 
 @kernel
-def merge_types(
-    rows: KernelRows, rules: SmallRules, work: SmallWork, chosen: Ints, size: int
-) -> int:
+def merge_types(rules: SmallRules, work: SmallWork, chosen: Ints, size: int) -> int:
     """Sort the rows, write the types and return how many there are."""
     order = work.order
     for place in range(size):
         at = place
         while at > 0:
-            if compare_rows(rows, rules, chosen[order[at - 1]], chosen[place]) <= 0:
+            if compare_rows(rules, chosen[order[at - 1]], chosen[place]) <= 0:
                 break
             order[at] = order[at - 1]
             at -= 1
         order[at] = place
     count = 0
     for at in range(size):
-        if at == 0 or compare_rows(rows, rules, chosen[order[at - 1]], chosen[order[at]]) != 0:
+        if at == 0 or compare_rows(rules, chosen[order[at - 1]], chosen[order[at]]) != 0:
             work.begin[count] = at
             count += 1
     work.begin[count] = size
@@ -311,14 +292,7 @@ def label_cover(work: SmallWork, count: int, sets: int) -> None:
 
 
 @kernel
-def cut_sorted_rows(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: SmallRules,
-    work: SmallWork,
-    chosen: Ints,
-    size: int,
-) -> bool:
+def cut_sorted_rows(rules: SmallRules, work: SmallWork, chosen: Ints, size: int) -> bool:
     """Label the classes of the best cut of the sorted rows; false if no classes are allowed."""
     order, best, begin = work.order, work.first.loss, work.first.begin
     if size < rules.k or not is_diverse(rules, work, chosen, order, 0, size):
@@ -335,13 +309,13 @@ def cut_sorted_rows(
         if best[start] == np.inf:
             continue
         # The class grows by one row at a time, so its loss is never computed afresh.
-        open_class(rows, work.first.state, chosen[order[start]])
+        open_class(rules.rows, work.first.state, chosen[order[start]])
         for end in range(start + 1, min(start + longest, size) + 1):
             if end > start + 1:
-                join_class(rows, work.first.state, chosen[order[end - 1]])
+                join_class(rules.rows, work.first.state, chosen[order[end - 1]])
             if end - start < rules.k:
                 continue
-            loss = record_loss(tables, work.first.state)
+            loss = record_loss(rules.rows.tables, work.first.state)
             loss = best[start] + (end - start) * loss if rules.summed else max(best[start], loss)
             if loss >= best[end]:
                 continue
@@ -362,14 +336,7 @@ def cut_sorted_rows(
 
 
 @kernel
-def nearest_duals(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: SmallRules,
-    work: SmallWork,
-    chosen: Ints,
-    types: int,
-) -> float:
+def nearest_duals(rules: SmallRules, work: SmallWork, chosen: Ints, types: int) -> float:
     """Write what a record of each type loses at least; return the bound that this gives.
 
     A class of k rows holds one that is no nearer than the (k-1)-th nearest: by monotonicity every
@@ -380,7 +347,7 @@ def nearest_duals(
     for one in range(types):
         row = chosen[work.order[work.begin[one]]]
         own = work.begin[one + 1] - work.begin[one]
-        alone = pair_loss(tables, rows, row, row)
+        alone = pair_loss(rules.rows, row, row)
         # Rows that are alike are the nearest; they take the first places.
         held = min(own - 1, wanted)
         for at in range(held):
@@ -391,7 +358,7 @@ def nearest_duals(
             for other in range(types):
                 if other == one:
                     continue
-                loss = pair_loss(tables, rows, row, chosen[work.order[work.begin[other]]])
+                loss = pair_loss(rules.rows, row, chosen[work.order[work.begin[other]]])
                 for _ in range(work.begin[other + 1] - work.begin[other]):
                     if held == wanted and loss >= nearest[wanted - 1]:
                         break
@@ -407,7 +374,7 @@ def nearest_duals(
 
 
 @kernel
-def list_row_sets(tables: LossTables, rules: SmallRules, work: SmallWork, count: int) -> bool:
+def list_row_sets(rules: SmallRules, work: SmallWork, count: int) -> bool:
     """List all sets of k rows by what they share up to the last row; false if they do not fit."""
     counts, types, search, sets = work.packing.counts, work.types, work.search, work.row_sets
     held, prefixes, depth = 0, 0, 0
@@ -425,7 +392,7 @@ def list_row_sets(tables: LossTables, rules: SmallRules, work: SmallWork, count:
                     free += 1
             if held + free > len(sets.costs) or prefixes + 1 == len(sets.begin):
                 return False
-            losses_with_followers(tables, types, search, depth, free, followers, losses)
+            losses_with_followers(rules.rows.tables, types, search, depth, free, followers, losses)
             for at in range(free):
                 sets.last[held], sets.costs[held] = followers[at], rules.k * losses[at]
                 held += 1
@@ -452,18 +419,16 @@ def list_row_sets(tables: LossTables, rules: SmallRules, work: SmallWork, count:
 
 
 @kernel
-def solve_relaxation(
-    tables: LossTables, rules: SmallRules, work: SmallWork, count: int, most: float
-) -> float:
+def solve_relaxation(rules: SmallRules, work: SmallWork, count: int, most: float) -> float:
     """Write the best duals of the types to `duals`; return their sum over all rows but rounding.
 
     Minus infinity if the sets of k rows are too many.
 
-    `tables, rules`: as in the sub-problem, where losses are summed. `work`: with the ranked types.
+    `rules`: as in the sub-problem, where losses are summed. `work`: with the ranked types.
     `count`: types. `most`: bounds from here on are good enough. Complexity: for each pivot the
     types squared and the number of sets of k rows.
     """
-    if not list_row_sets(tables, rules, work, count):
+    if not list_row_sets(rules, work, count):
         return -np.inf
     simplex, sets, counts = work.simplex, work.row_sets, work.packing.counts
     duals, best = simplex.duals, -np.inf

@@ -47,10 +47,12 @@ COMPLETE, OVERFLOWED, OUT_OF_NODES = 0, 1, 2
 
 
 class SmallRules(Packed):
-    """What classes must keep and what counts.
+    """What classes lose, and what they must keep.
 
     Parameters
     ----------
+    rows
+        All rows, and the loss.
     k
         Fewest rows of a class.
     summed
@@ -59,6 +61,7 @@ class SmallRules(Packed):
         What a class must hold of the sensitive columns; of all rows.
     """
 
+    rows: KernelRows
     k: int
     summed: bool
     diversity: DiversityRule
@@ -243,10 +246,10 @@ class SmallWork(Packed):
     simplex: Simplex
 
 
-def new_small_work(tables: LossTables, rules: SmallRules, most: int) -> SmallWork:
+def new_small_work(rules: SmallRules, most: int) -> SmallWork:
     """Return the workspace of sub-problems of up to `most` rows."""
-    ranges, sets = len(tables.range_columns), len(tables.set_columns)
-    pairs = len(tables.pair_columns)
+    ranges, sets = len(rules.rows.tables.range_columns), len(rules.rows.tables.set_columns)
+    pairs = len(rules.rows.tables.pair_columns)
     deep, whole = most + 1, np.int64
     largest = most if rules.diversity.values.shape[1] else min(most, 2 * rules.k - 1)
     possible = sum(comb(most, size) for size in range(rules.k, largest + 1))
@@ -260,7 +263,7 @@ def new_small_work(tables: LossTables, rules: SmallRules, most: int) -> SmallWor
         scratch=np.zeros(deep, whole),
         first=FirstRelease(
             *(np.zeros(deep), np.zeros(deep, whole), np.zeros(rules.k)),
-            *(new_counts(rules.diversity), new_state(tables, 1)),
+            *(new_counts(rules.diversity), new_state(rules.rows.tables, 1)),
         ),
         packing=new_packing(most),
         types=TypeRows(
@@ -310,9 +313,7 @@ def _new_row_sets(most: int, k: int) -> RowSets:
 
 
 @kernel
-def rank_types(
-    rows: KernelRows, rules: SmallRules, work: SmallWork, chosen: Ints, count: int
-) -> bool:
+def rank_types(rules: SmallRules, work: SmallWork, chosen: Ints, count: int) -> bool:
     """Gather the types, highest duals first; false if their counts do not fit in one word."""
     types, rank = work.types, work.types.rank
     for one in range(count):
@@ -327,14 +328,14 @@ def rank_types(
         types.duals[t] = work.duals[rank[t]]
         row = chosen[work.order[first]]
         for r in range(types.values.shape[1]):
-            types.values[t, r] = rows.range_values[row, r]
+            types.values[t, r] = rules.rows.range_values[row, r]
         for p in range(types.pair_codes.shape[1]):
-            types.pair_codes[t, p] = rows.pair_codes[row, p]
+            types.pair_codes[t, p] = rules.rows.pair_codes[row, p]
         # Value by value: to assign rows of arrays takes numba two seconds to compile.
         for column in range(types.diversity.values.shape[1]):
             types.diversity.values[t, column] = rules.diversity.values[row, column]
         for s in range(types.set_bits.shape[1]):
-            _number_value(rows, work, chosen, t, row, s)
+            _number_value(rules.rows, work, chosen, t, row, s)
     return pack_counts(work.packing, count)
 
 
@@ -357,13 +358,7 @@ def _number_value(
 
 @kernel
 def list_sets(
-    tables: LossTables,
-    rules: SmallRules,
-    work: SmallWork,
-    count: int,
-    size: int,
-    cutoff: float,
-    max_nodes: int,
+    rules: SmallRules, work: SmallWork, count: int, size: int, cutoff: float, max_nodes: int
 ) -> int:
     """List the sets of k or more rows whose reduced cost is below the cutoff, by first type.
 
@@ -379,7 +374,8 @@ def list_sets(
     found.held[0] = 0
     for t in range(count):
         search.followers[0, t] = t
-    losses_with_followers(tables, types, search, 0, count, search.followers[0], search.losses[0])
+    tables, losses = rules.rows.tables, search.losses[0]
+    losses_with_followers(tables, types, search, 0, count, search.followers[0], losses)
     search.at[0], search.end[0] = 0, count
     depth = 0
     while True:
@@ -420,7 +416,7 @@ def list_sets(
                 found.costs[held] = cost
                 found.held[0] += 1
         # It may grow further by types from its last one on.
-        _list_followers(tables, rules, work, depth, at, largest, cutoff)
+        _list_followers(rules, work, depth, at, largest, cutoff)
 
 
 @kernel
@@ -483,13 +479,7 @@ def _promising(
 
 @kernel
 def _list_followers(
-    tables: LossTables,
-    rules: SmallRules,
-    work: SmallWork,
-    size: int,
-    first: int,
-    largest: int,
-    cutoff: float,
+    rules: SmallRules, work: SmallWork, size: int, first: int, largest: int, cutoff: float
 ) -> None:
     """List what may follow the row just added, out of what could follow before it."""
     counts, types, search = work.packing.counts, work.types, work.search
@@ -506,7 +496,7 @@ def _list_followers(
         if counts[t] > types.used[t]:
             followers[count] = t
             count += 1
-    losses_with_followers(tables, types, search, size, count, followers, losses)
+    losses_with_followers(rules.rows.tables, types, search, size, count, followers, losses)
     # A type stays if a set of some allowed size that holds it could be below the cutoff: it loses
     # at least what the partial set with that type alone loses on each row.
     held, left, dual_sum = 0, 0, search.dual_sum[size]

@@ -31,7 +31,6 @@ from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.classes.ordered_cut import ordered_cut
 from anonymip.heuristics.local_search.local_search import improve
 from anonymip.models.parts.set_columns import MAX_COLUMNS
-from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.arrays import Codes, Ints
@@ -127,11 +126,10 @@ def solve_small(
 
 
 def _solve_compiled(problem: Problem, budget: Budget, max_nodes: int) -> SmallResult:
-    tables, rules = problem.compiled.tables, small_rules(problem)
     every = np.arange(problem.n)
-    rows = kernel_rows(problem.microdata, tables, every)
-    work = new_small_work(tables, rules, problem.n)
-    status = solve_rows(tables, rows, rules, work, every, problem.n, max_nodes)
+    rules = small_rules(problem, every)
+    work = new_small_work(rules, problem.n)
+    status = solve_rows(rules, work, every, problem.n, max_nodes)
     # Whole problems have a release: the class of all records keeps k and the diversity.
     proven, nodes, labels = status == PROVEN, int(work.nodes[0]), work.labels
     if not proven:

@@ -32,7 +32,6 @@ from anonymip.objectives.kernels.class_loss import (
     open_class,
     record_loss,
 )
-from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
 
@@ -113,8 +112,6 @@ ADVANCED, STUCK = 0, 1
 
 @kernel
 def advance_links(
-    tables: LossTables,
-    rows: KernelRows,
     rules: SmallRules,
     work: SmallWork,
     state: ClassState,
@@ -139,19 +136,19 @@ def advance_links(
         if size > len(places):
             return STUCK
         fill_window(chain, size, places)
-        if solve_rows(tables, rows, rules, work, places, size, max_nodes) != SOLVED:
+        if solve_rows(rules, work, places, size, max_nodes) != SOLVED:
             return STUCK
         # The last window fixes everything, so nobody asks what its classes lose.
         last = places[size - 1] == n - 1
         if (rule.least or rule.cheapest) and not last:
-            fill_losses(tables, rows, state, rule, places, size, work.labels, outcome.losses)
+            fill_losses(rules.rows, state, rule, places, size, work.labels, outcome.losses)
         divide_window(rule, places, size, work.labels, last, outcome)
         # The link's objective is that of all its rows; the chain sums up what is fixed alone.
         link = chain.table[chain.cursor[LINKS]]
         link[SIZE], link[FROM_BEFORE], link[START] = size, carried, NO_START
         link[OBJECTIVE], link[BOUND], link[PROVEN] = work.result[0], work.result[1], 1.0
         chain.cursor[LINKS] += 1
-        loss = fixed_loss(tables, rows, state, rules.summed, places, size, outcome.fixed)
+        loss = fixed_loss(rules.rows, state, rules.summed, places, size, outcome.fixed)
         if rules.summed:
             chain.sums[LOSS] += loss
         else:
@@ -162,7 +159,6 @@ def advance_links(
 
 @kernel
 def class_without(
-    tables: LossTables,
     rows: KernelRows,
     state: ClassState,
     places: Ints,
@@ -181,12 +177,11 @@ def class_without(
         else:
             join_class(rows, state, places[at])
         members += 1
-    return record_loss(tables, state)
+    return record_loss(rows.tables, state)
 
 
 @kernel
 def fill_losses(
-    tables: LossTables,
     rows: KernelRows,
     state: ClassState,
     rule: CarryRule,
@@ -200,18 +195,12 @@ def fill_losses(
         if labels[at] < 0:
             continue
         without = at if rule.least else -1
-        losses[at] = class_without(tables, rows, state, places, size, labels, labels[at], without)
+        losses[at] = class_without(rows, state, places, size, labels, labels[at], without)
 
 
 @kernel
 def fixed_loss(
-    tables: LossTables,
-    rows: KernelRows,
-    state: ClassState,
-    summed: bool,
-    places: Ints,
-    size: int,
-    fixed: Ints,
+    rows: KernelRows, state: ClassState, summed: bool, places: Ints, size: int, fixed: Ints
 ) -> float:
     """Return the loss of the fixed rows of a window, as the classes that they are."""
     total = 0.0
@@ -232,6 +221,6 @@ def fixed_loss(
                 join_class(rows, state, places[at])
             members += 1
         if members > 0:
-            loss = record_loss(tables, state)
+            loss = record_loss(rows.tables, state)
             total = total + members * loss if summed else max(total, loss)
     return total

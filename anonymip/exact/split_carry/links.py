@@ -344,10 +344,9 @@ class ClassLinks:
         compiled, losses = self._problem.compiled, np.zeros(len(records))
         if compiled.has_tables:
             # As in the compiled loop to the last bit: rounding breaks no ties in another way.
-            tables = compiled.tables
-            rows = kernel_rows(self._problem.microdata, tables, records)
-            state, places = new_state(tables, 1), np.arange(len(records))
-            fill_losses(tables, rows, state, self._rule, places, len(places), labels, losses)
+            rows = kernel_rows(self._problem.microdata, compiled.tables, records)
+            state, places = new_state(rows.tables, 1), np.arange(len(records))
+            fill_losses(rows, state, self._rule, places, len(places), labels, losses)
             return losses
         for label in range(int(labels.max()) + 1):
             own = np.flatnonzero(labels == label)
@@ -428,15 +427,12 @@ class CompiledLinks(ClassLinks):
 
     def __init__(self, problem: Problem, chain: Chain, options: ChainOptions, seed: int) -> None:
         super().__init__(problem, chain, options, seed)
-        self._tables = problem.compiled.tables
-        self._rows = kernel_rows(problem.microdata, self._tables, chain.records)
-        rules = small_rules(problem)
-        self._rules = rules._replace(diversity=rules.diversity.of_rows(chain.records))
+        self._rules = small_rules(problem, chain.records)
         most = min(chain.n, _MOST)
         self._places = np.zeros(most, np.int64)
-        self._work = new_small_work(self._tables, self._rules, most)
+        self._work = new_small_work(self._rules, most)
         self._outcome = new_outcome(self._rule, most)
-        self._state = new_state(self._tables, 1)
+        self._state = new_state(problem.compiled.tables, 1)
 
     def advance(self, clock: ChainClock, amount: int) -> None:
         """Solve the next links, up to `amount` of them or one that takes long."""
@@ -444,8 +440,6 @@ class CompiledLinks(ClassLinks):
         before = int(chain.cursor[LINKS])
         self._work.result[:] = np.nan
         code = advance_links(
-            self._tables,
-            self._rows,
             self._rules,
             self._work,
             self._state,

@@ -397,11 +397,11 @@ def cut_rest(problem: Problem, chain: Chain) -> int:
     order = np.arange(len(places))
     labels = np.full(len(places), -1, np.int64)
     if is_plain(problem):
-        tables = problem.compiled.tables
-        rows = kernel_rows(problem.microdata, tables, chain.records[places])
+        records = chain.records[places]
+        rows = kernel_rows(problem.microdata, problem.compiled.tables, records)
         sums = problem.compiled.aggregate == "sum"
         with suppress(CompilationStopped):
-            labels, _ = cut_rows(tables, rows, order, problem.k, sums, Budget())
+            labels, _ = cut_rows(rows, order, problem.k, sums, Budget())
     if labels[0] < 0:
         cut_in_order(labels, order, problem.k, 0)
     chain.labels[places] = first + labels

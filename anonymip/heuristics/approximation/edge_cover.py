@@ -113,25 +113,25 @@ def _classes(
 
     And why it stopped early: the cover then has no matching, and nothing is known of the lightest.
     """
-    tables, types = problem.compiled.tables, len(near.listed)
+    types = len(near.listed)
     nearest = _nearest_types(near)
-    least = pair_distances(tables, near.rows, np.arange(types), nearest)
+    least = pair_distances(near.rows, np.arange(types), nearest)
     pairs, most = np.empty((0, 2), np.int64), 0.0
-    ends, savings, stopped = close_pairs(tables, near, least, budget)
+    ends, savings, stopped = close_pairs(near, least, budget)
     if stopped is None:
         pairs, most, stopped = saving_edges(types, ends, savings, budget)
     edges, weights = _cover(near, nearest, least, pairs)
     type_of = np.repeat(np.arange(types), np.diff(near.start))
 
     def distances(one: Ints, other: Ints) -> Floats:
-        return pair_distances(tables, near.rows, type_of[one], type_of[other])
+        return pair_distances(near.rows, type_of[one], type_of[other])
 
     labels = np.empty(problem.n, np.int64)
     labels[near.records] = star_classes(problem.n, edges, weights, distances)
     if stopped is not None:
         return labels, None, False, stopped
     saved = least[pairs].sum()
-    saved -= pair_distances(tables, near.rows, pairs[:, 0].copy(), pairs[:, 1].copy()).sum()
+    saved -= pair_distances(near.rows, pairs[:, 0].copy(), pairs[:, 1].copy()).sum()
     is_lightest = bool(most - saved <= OPTIMALITY_RELATIVE * abs(most))
     return labels, float(least.sum()) - most, is_lightest, None
 

@@ -14,7 +14,6 @@ from anonymip.heuristics.growing.batch_growth import cut_in_order
 from anonymip.heuristics.growing.repair import finish
 from anonymip.objectives import GCP
 from anonymip.objectives.kernels.class_loss import pair_loss
-from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Floats, Ints
@@ -62,7 +61,7 @@ def forest(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
     near, stopped = nearest_rows(guide, budget)
     bound = None
     if stopped is None:
-        grown = grow_forest(guide.compiled.tables, near, problem.k)
+        grown = grow_forest(near, problem.k)
         parts, stopped = cut_trees(grown, problem.k, budget)
         labels = np.empty(problem.n, np.int64)
         labels[near.records] = parts
@@ -308,7 +307,7 @@ class Forest(Packed):
     weight: Floats
 
 
-def grow_forest(tables: LossTables, near: NearestRows, k: int) -> Forest:
+def grow_forest(near: NearestRows, k: int) -> Forest:
     """Return a forest of trees of at least k rows, each edge to one of k - 1 nearest neighbours.
 
     A component of fewer than k rows has one row without an edge of its own, and one of that row's
@@ -329,7 +328,7 @@ def grow_forest(tables: LossTables, near: NearestRows, k: int) -> Forest:
     n = len(near.records)
     forest = Forest(np.full(n, -1, np.int64), np.zeros(n))
     type_of = np.repeat(np.arange(len(near.listed)), np.diff(near.start))
-    _grow(tables, near, type_of, k, forest)
+    _grow(near, type_of, k, forest)
     return forest
 
 
@@ -358,13 +357,13 @@ def _nearest_outside(near: NearestRows, type_of: Ints, joined: Ints, row: int) -
 
 
 @kernel
-def _grow(tables: LossTables, near: NearestRows, type_of: Ints, k: int, forest: Forest) -> None:
+def _grow(near: NearestRows, type_of: Ints, k: int, forest: Forest) -> None:
     n = len(type_of)
     joined, size = np.arange(n), np.ones(n, np.int64)
     queue = [(0.0, 0) for _ in range(0)]
     for row in range(n):
         other = _nearest_outside(near, type_of, joined, row)
-        queue.append((pair_loss(tables, near.rows, type_of[row], type_of[other]), row))
+        queue.append((pair_loss(near.rows, type_of[row], type_of[other]), row))
     heapq.heapify(queue)
     while len(queue) > 0:
         noted, row = heapq.heappop(queue)
@@ -372,7 +371,7 @@ def _grow(tables: LossTables, near: NearestRows, type_of: Ints, k: int, forest: 
         if forest.parent[row] >= 0 or size[own] >= k:
             continue
         other = _nearest_outside(near, type_of, joined, row)
-        weight = pair_loss(tables, near.rows, type_of[row], type_of[other])
+        weight = pair_loss(near.rows, type_of[row], type_of[other])
         if weight > noted:
             # What was nearest has come inside since.
             heapq.heappush(queue, (weight, row))

@@ -96,9 +96,8 @@ def cell_costs(problem: Problem) -> tuple[Ints, Floats] | None:
 
 def is_binary(problem: Problem) -> bool:
     """Return whether no attribute that the loss reads has more than two observed values."""
-    tables = problem.compiled.tables
-    columns = {*tables.range_columns, *tables.set_columns, *tables.pair_columns}
-    return all(len(problem.microdata.levels[column]) <= 2 for column in columns)
+    levels = problem.microdata.levels
+    return all(len(levels[column]) <= 2 for column in problem.compiled.tables.columns)
 
 
 def _singles_are_free(tables: LossTables) -> bool:

@@ -27,7 +27,6 @@ from anonymip.objectives.kernels.class_loss import (
     open_class,
     pair_loss,
 )
-from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
@@ -82,8 +81,7 @@ def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped
     the tree, or O(t m) time, for each of t distinct rows; O(t k) memory.
     """
     tables, k = problem.compiled.tables, problem.k
-    columns = sorted({*tables.range_columns, *tables.set_columns, *tables.pair_columns})
-    types = problem.microdata.row_types([int(a) for a in columns])
+    types = problem.microdata.row_types(tables.columns)
     counts = types.counts.astype(np.int64)
     found = NearestRows(
         kernel_rows(problem.microdata, tables, types.first),
@@ -97,14 +95,14 @@ def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped
     if costs is not None and len(counts) <= _SCANNED:
         return found, _scan_all(problem, types.first, costs, counts, found, budget)
     tree = new_tree(tables, len(counts))
-    build_tree(tree, tables, found.rows, counts)
+    build_tree(tree, found.rows, counts)
     state = new_state(tables, 2)
     cursor = np.zeros(1, np.int64)
     losses, stack, bounds = np.empty(k + 1), np.empty(DEEPEST, np.int64), np.empty(DEEPEST)
     looked = np.zeros(1, np.int64)
     step = partial(
         _search_step,
-        *(tables, tree, state, counts, k, found, cursor, losses, stack, bounds, looked),
+        *(tree, state, counts, k, found, cursor, losses, stack, bounds, looked),
     )
     stopped = run_in_steps(step, len(counts), budget, "nearest rows", first=100)
     return found, stopped
@@ -112,7 +110,6 @@ def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped
 
 @kernel
 def _search_step(
-    tables: LossTables,
     tree: BoxTree,
     state: ClassState,
     counts: Ints,
@@ -130,7 +127,7 @@ def _search_step(
         open_class(found.rows, state, row)
         near = found.types[row]
         held = nearest_types(
-            tables, found.rows, tree, state, counts, k, row, near, losses, stack, bounds, looked
+            found.rows, tree, state, counts, k, row, near, losses, stack, bounds, looked
         )
         found.listed[row] = held
         found.farthest[row] = losses[held - 1] - losses[0]
@@ -190,46 +187,38 @@ def _scan_step(
     return cursor[0]
 
 
-def pair_distances(tables: LossTables, rows: KernelRows, ones: Ints, others: Ints) -> Floats:
+def pair_distances(rows: KernelRows, ones: Ints, others: Ints) -> Floats:
     """Return (p,) the losses of classes of two rows, less those of publishing them exactly."""
-    own = pair_losses(tables, rows, ones, ones) + pair_losses(tables, rows, others, others)
-    return pair_losses(tables, rows, ones, others) - own / 2
+    own = pair_losses(rows, ones, ones) + pair_losses(rows, others, others)
+    return pair_losses(rows, ones, others) - own / 2
 
 
 @kernel
-def pair_losses(tables: LossTables, rows: KernelRows, ones: Ints, others: Ints) -> Floats:
+def pair_losses(rows: KernelRows, ones: Ints, others: Ints) -> Floats:
     """Return (p,) losses of a record published as the class of two rows."""
     found = np.empty(len(ones))
     for at in range(len(ones)):
-        found[at] = pair_loss(tables, rows, ones[at], others[at])
+        found[at] = pair_loss(rows, ones[at], others[at])
     return found
 
 
-def all_distances(
-    tables: LossTables, rows: KernelRows, types: Ints, budget: Budget
-) -> tuple[Floats, Stopped | None]:
+def all_distances(rows: KernelRows, types: Ints, budget: Budget) -> tuple[Floats, Stopped | None]:
     """Return (n, n) distances of rows of the given types, infinite on the diagonal."""
     n = len(types)
     found = np.full((n, n), np.inf)
-    own = pair_losses(tables, rows, types, types)
+    own = pair_losses(rows, types, types)
     cursor = np.zeros(1, np.int64)
-    step = partial(_fill_step, tables, rows, types, own, found, cursor)
+    step = partial(_fill_step, rows, types, own, found, cursor)
     return found, run_in_steps(step, n, budget, "distances", first=100)
 
 
 @kernel
 def _fill_step(
-    tables: LossTables,
-    rows: KernelRows,
-    types: Ints,
-    own: Floats,
-    found: Floats,
-    cursor: Ints,
-    amount: int,
+    rows: KernelRows, types: Ints, own: Floats, found: Floats, cursor: Ints, amount: int
 ) -> int:
     for one in range(cursor[0], min(cursor[0] + amount, len(types))):
         for other in range(one):
-            distance = pair_loss(tables, rows, types[one], types[other])
+            distance = pair_loss(rows, types[one], types[other])
             distance -= (own[one] + own[other]) / 2
             found[one, other] = distance
             found[other, one] = distance
@@ -238,7 +227,7 @@ def _fill_step(
 
 
 def close_pairs(
-    tables: LossTables, near: NearestRows, least: Floats, budget: Budget
+    near: NearestRows, least: Floats, budget: Budget
 ) -> tuple[Ints, Floats, Stopped | None]:
     """Return the pairs nearer than their nearest neighbours together, and by how much.
 
@@ -248,7 +237,7 @@ def close_pairs(
     Complexity: O(t^2 m) time, O(t + e) memory.
     """
     everyone = np.arange(len(near.listed))
-    own = pair_losses(tables, near.rows, everyone, everyone)
+    own = pair_losses(near.rows, everyone, everyone)
     alone = np.flatnonzero(np.diff(near.start) == 1)
     scale = float(least.max()) if len(least) else 0.0
     cursor, count = np.zeros(1, np.int64), np.zeros(1, np.int64)
@@ -259,7 +248,7 @@ def close_pairs(
         room = rows * len(alone)
         ends, savings = np.empty((room, 2), np.int64), np.empty(room)
         done = _pair_step(
-            tables, near.rows, own, alone, least, 1e-12 * scale, ends, savings, cursor, count, rows
+            near.rows, own, alone, least, 1e-12 * scale, ends, savings, cursor, count, rows
         )
         pieces.append((ends[: count[0]].copy(), savings[: count[0]].copy()))
         return int(done)
@@ -272,7 +261,6 @@ def close_pairs(
 
 @kernel
 def _pair_step(
-    tables: LossTables,
     rows: KernelRows,
     own: Floats,
     alone: Ints,
@@ -290,7 +278,7 @@ def _pair_step(
         one = alone[at]
         for before in range(at):
             other = alone[before]
-            distance = pair_loss(tables, rows, one, other) - (own[one] + own[other]) / 2
+            distance = pair_loss(rows, one, other) - (own[one] + own[other]) / 2
             saving = least[one] + least[other] - distance
             if saving > rounding:
                 ends[count[0], 0], ends[count[0], 1] = other, one

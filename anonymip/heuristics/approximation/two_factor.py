@@ -75,7 +75,7 @@ def two_factor(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
     rows = kernel_rows(problem.microdata, guide.compiled.tables, types.first)
     # Rows in the order of the types: equal rows are neighbours.
     records = np.argsort(types.inverse, kind="stable")
-    weights, stopped = all_distances(guide.compiled.tables, rows, types.inverse[records], budget)
+    weights, stopped = all_distances(rows, types.inverse[records], budget)
     labels = np.full(problem.n, -1, np.int64)
     bound, is_lightest, factor = None, False, _bound_factor(problem)
     if stopped is None:

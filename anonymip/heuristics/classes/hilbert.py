@@ -100,14 +100,15 @@ def _cut_by_counts(
     none = np.empty((problem.n, 0), np.int32)
     if ranges:
         places = np.ascontiguousarray(_places(microdata)[records])
-        rows = KernelRows(places, none, none)
+        arrays = (places, none, none)
     else:
         codes = np.ascontiguousarray(microdata.codes[records])
-        rows = KernelRows(np.empty((problem.n, 0)), codes, none)
-    for array in rows:
+        arrays = (np.empty((problem.n, 0)), codes, none)
+    for array in arrays:
         array.setflags(write=False)
+    rows = KernelRows(tables, *arrays)
     sums = problem.compiled.aggregate == "sum"
-    return cut_rows(tables, rows, records, problem.k, sums, budget)
+    return cut_rows(rows, records, problem.k, sums, budget)
 
 
 def _places(microdata: Microdata) -> Floats:

@@ -17,7 +17,6 @@ from anonymip.objectives.kernels.class_loss import (
     open_class,
     record_loss,
 )
-from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem, are_diverse, is_plain, losses_within_limits
 from anonymip.recodings import EquivalenceClasses
@@ -72,14 +71,13 @@ def cut_with_kernels(
     problem: Problem, records: Ints, budget: Budget
 ) -> tuple[Ints, Stopped | None]:
     """Return (n,) labels of the best cut and why it stopped early, if it did."""
-    tables = problem.compiled.tables
-    rows = kernel_rows(problem.microdata, tables, records)
+    rows = kernel_rows(problem.microdata, problem.compiled.tables, records)
     sums = problem.compiled.aggregate == "sum"
-    return cut_rows(tables, rows, records, problem.k, sums, budget)
+    return cut_rows(rows, records, problem.k, sums, budget)
 
 
 def cut_rows(
-    tables: LossTables, rows: KernelRows, records: Ints, k: int, sums: bool, budget: Budget
+    rows: KernelRows, records: Ints, k: int, sums: bool, budget: Budget
 ) -> tuple[Ints, Stopped | None]:
     """Return (n,) labels of the best cut under a loss and why it stopped early, if it did.
 
@@ -87,12 +85,12 @@ def cut_rows(
     largest counts. When the budget ends, the records are cut into sets of k instead.
     """
     n = len(records)
-    state = new_state(tables, 2 * k)
+    state = new_state(rows.tables, 2 * k)
     best = np.full(n + 1, np.inf)
     best[0] = 0.0 if sums else -np.inf
     begin = np.full(n + 1, -1, np.int64)
     cursor = np.zeros(1, np.int64)
-    step = partial(_cut_step, tables, rows, state, k, sums, best, begin, cursor)
+    step = partial(_cut_step, rows, state, k, sums, best, begin, cursor)
     stopped = run_in_steps(step, n, budget, "cutting the order", first=1000)
     labels = np.full(n, -1, np.int64)
     if stopped is None:
@@ -107,7 +105,6 @@ def cut_rows(
 
 @kernel
 def _cut_step(
-    tables: LossTables,
     rows: KernelRows,
     state: ClassState,
     k: int,
@@ -129,7 +126,7 @@ def _cut_step(
                 join_class(rows, state, end - 1)
             size = end - start
             if size >= k:
-                loss = record_loss(tables, state)
+                loss = record_loss(rows.tables, state)
                 loss = best[start] + size * loss if sums else max(best[start], loss)
                 if loss < best[end]:
                     best[end] = loss

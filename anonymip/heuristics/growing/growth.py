@@ -24,7 +24,6 @@ from anonymip.objectives.kernels.class_loss import (
     pair_loss,
     record_loss,
 )
-from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.arrangement import Arrangement
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Floats, Ints
@@ -103,9 +102,7 @@ def grow_classes(
 
     def step(amount: int) -> int:
         return int(
-            _grow_step(
-                tables, rows, tree, use_tree, state, growth, k, farthest_from is not None, amount
-            )
+            _grow_step(rows, tree, use_tree, state, growth, k, farthest_from is not None, amount)
         )
 
     stopped = run_in_steps(step, n // k, budget, "growing classes")
@@ -116,7 +113,7 @@ def grow_classes(
             # The first row of each class, the last of its leftovers, and which one joined before.
             begin, head = np.zeros(classes + 1, np.int64), np.full(classes, -1)
             link = np.full(n, -1)
-            _place_leftovers(tables, rows, state, growth, begin, head, link, by_increase)
+            _place_leftovers(rows, state, growth, begin, head, link, by_increase)
         return arranged.labels(growth.picked, growth.labels), None
     return _cut_rest(arranged, growth, placed, classes, k), stopped
 
@@ -164,12 +161,10 @@ def _place(tree: BoxTree, use_tree: bool, growth: Growth, row: int) -> None:
 
 
 @kernel
-def _tidy(
-    tables: LossTables, rows: KernelRows, tree: BoxTree, use_tree: bool, scans: bool, growth: Growth
-) -> None:
+def _tidy(rows: KernelRows, tree: BoxTree, use_tree: bool, scans: bool, growth: Growth) -> None:
     """Rebuild the tree when half of it is dead, compact the candidates when a quarter is."""
     if use_tree and 2 * growth.cursor[6] < growth.cursor[4]:
-        build_tree(tree, tables, rows, growth.alive)
+        build_tree(tree, rows, growth.alive)
         growth.cursor[4] = growth.cursor[6]
     if scans and 4 * growth.cursor[6] < 3 * growth.cursor[3]:
         place = 0
@@ -181,7 +176,7 @@ def _tidy(
 
 
 @kernel
-def _next_seed(tables: LossTables, rows: KernelRows, growth: Growth, farthest: bool) -> int:
+def _next_seed(rows: KernelRows, growth: Growth, farthest: bool) -> int:
     if not farthest:
         while growth.alive[growth.cursor[2]] == 0:
             growth.cursor[2] += 1
@@ -190,7 +185,7 @@ def _next_seed(tables: LossTables, rows: KernelRows, growth: Growth, farthest: b
     for at in range(growth.cursor[3]):
         row = growth.candidates[at]
         if growth.alive[row] > 0:
-            loss = pair_loss(tables, rows, growth.cursor[5], row)
+            loss = pair_loss(rows, growth.cursor[5], row)
             if loss > best_loss:
                 best, best_loss = row, loss
     return best
@@ -198,7 +193,6 @@ def _next_seed(tables: LossTables, rows: KernelRows, growth: Growth, farthest: b
 
 @kernel
 def _grow_step(
-    tables: LossTables,
     rows: KernelRows,
     tree: BoxTree,
     use_tree: bool,
@@ -211,33 +205,32 @@ def _grow_step(
     """Make up to `amount` further classes; return how many there are."""
     # Of the first call alone: all rows are alive.
     if use_tree and growth.cursor[0] == 0:
-        build_tree(tree, tables, rows, growth.alive)
+        build_tree(tree, rows, growth.alive)
         growth.cursor[4] = growth.cursor[6]
     for _ in range(amount):
         if len(growth.picked) - growth.cursor[0] < k:
             break
-        row = _next_seed(tables, rows, growth, farthest)
+        row = _next_seed(rows, growth, farthest)
         _place(tree, use_tree, growth, row)
         open_class(rows, state, row)
         for _ in range(k - 1):
             if use_tree:
                 row = cheapest_row(
-                    tree, tables, rows, state, growth.alive, growth.stack, growth.stack_bounds
+                    tree, rows, state, growth.alive, growth.stack, growth.stack_bounds
                 )
             else:
                 row = scan_cheapest_row(
-                    tables, rows, state, growth.alive, growth.candidates, growth.cursor[3]
+                    rows, state, growth.alive, growth.candidates, growth.cursor[3]
                 )
             join_class(rows, state, row)
             _place(tree, use_tree, growth, row)
         growth.cursor[1] += 1
-        _tidy(tables, rows, tree, use_tree, farthest or not use_tree, growth)
+        _tidy(rows, tree, use_tree, farthest or not use_tree, growth)
     return growth.cursor[1]
 
 
 @kernel
 def _place_leftovers(
-    tables: LossTables,
     rows: KernelRows,
     state: ClassState,
     growth: Growth,
@@ -269,9 +262,9 @@ def _place_leftovers(
                 join_class(rows, state, growth.picked[extra])
                 size += 1
                 extra = link[extra]
-            loss = (size + 1) * joined_loss(tables, rows, state, row)
+            loss = (size + 1) * joined_loss(rows, state, row)
             if by_increase:
-                loss -= size * record_loss(tables, state)
+                loss -= size * record_loss(rows.tables, state)
             if loss < best_loss:
                 best, best_loss = label, loss
         # `picked` and `labels` list all rows in the order in which they got a class.

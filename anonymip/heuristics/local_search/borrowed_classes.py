@@ -181,7 +181,7 @@ def new_listed_work(tables: LossTables, k: int) -> ListedWork:
 
 
 @kernel
-def _lay_out(tables: LossTables, rows: KernelRows, work: ListedWork) -> None:
+def _lay_out(rows: KernelRows, work: ListedWork) -> None:
     """Copy rows and donors side by side; the values that rows have in a set become bits."""
     count, donors = work.size[0], work.size[1]
     for at in range(count + donors):
@@ -200,13 +200,11 @@ def _lay_out(tables: LossTables, rows: KernelRows, work: ListedWork) -> None:
             work.bits[at, s] = bit
     for i in range(count):
         for d in range(donors):
-            work.donors.pairs[i, d] = pair_loss(
-                tables, rows, work.row_types[i], work.donors.types[d]
-            )
+            work.donors.pairs[i, d] = pair_loss(rows, work.row_types[i], work.donors.types[d])
 
 
 @kernel
-def _find_bounds(tables: LossTables, rows: KernelRows, k: int, work: ListedWork) -> float:
+def _find_bounds(rows: KernelRows, k: int, work: ListedWork) -> float:
     """Bound what each row loses: no less than with its k-th nearest row, or a donor."""
     count, donors = work.size[0], work.size[1]
     nearest = np.empty(k)
@@ -215,7 +213,7 @@ def _find_bounds(tables: LossTables, rows: KernelRows, k: int, work: ListedWork)
     for i in range(count - 1, -1, -1):
         nearest[:] = np.inf
         for other in range(count):
-            loss = pair_loss(tables, rows, work.row_types[i], work.row_types[other])
+            loss = pair_loss(rows, work.row_types[i], work.row_types[other])
             at = k
             while at > 0 and nearest[at - 1] > loss:
                 if at < k:
@@ -328,7 +326,7 @@ def _fill_up(
         least = max(work.growing.losses[depth], work.growing.far[depth, d])
         if part_of(rules, rules.k, least) - gone >= best:
             continue
-        excess = part_of(rules, rules.k, _loss_with_donor(rules.tables, work, depth, d)) - gone
+        excess = part_of(rules, rules.k, _loss_with_donor(rules.rows.tables, work, depth, d)) - gone
         if excess < best:
             best, filler = excess, d
     return (best, filler) if filler >= 0 else (np.inf, -1)
@@ -345,7 +343,7 @@ def _list_parts(rules: ClassRules, work: ListedWork, slack: float, max_nodes: in
     for start in range(count):
         work.sets.begin[start] = listed
         work.growing.chosen[0] = start
-        _put_row(rules.tables, work, 0, start)
+        _put_row(rules.rows.tables, work, 0, start)
         depth, subset, own = 0, np.int64(1) << start, work.bounds[start]
         # At each turn the set of this depth has just been made.
         while True:
@@ -387,7 +385,7 @@ def _list_parts(rules: ClassRules, work: ListedWork, slack: float, max_nodes: in
             work.growing.chosen[depth] = following
             own += work.bounds[following]
             subset |= np.int64(1) << following
-            _put_row(rules.tables, work, depth, following)
+            _put_row(rules.rows.tables, work, depth, following)
     work.sets.begin[count] = listed
     work.nodes[0] = nodes
 
@@ -492,8 +490,8 @@ def best_classes(rules: ClassRules, work: ListedWork, old: float, max_nodes: int
     rows in the worst case; the sets that the bounds leave are a few hundred of 16 rows that lie
     near each other.
     """
-    _lay_out(rules.tables, rules.rows, work)
-    total = _find_bounds(rules.tables, rules.rows, rules.k, work)
+    _lay_out(rules.rows, work)
+    total = _find_bounds(rules.rows, rules.k, work)
     slack = old - total if rules.summed else old
     if rules.summed and slack <= 0.0:
         return np.inf

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from anonymip.assignments import SUPPRESSED
 from anonymip.heuristics.local_search.limited_tables import limited_tables
 from anonymip.objectives.kernels.class_loss import KernelRows, ends_loss, range_loss
-from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.arrangement import in_type_order
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
@@ -48,8 +47,8 @@ class ClassRules(Packed):
 
     Parameters
     ----------
-    tables, rows
-        The loss, and the row types.
+    rows
+        The row types, and the loss.
     k
         Fewest rows of a class.
     summed
@@ -64,7 +63,6 @@ class ClassRules(Packed):
         What classes must hold of the sensitive columns; its rows are the types.
     """
 
-    tables: LossTables
     rows: KernelRows
     k: int
     summed: bool
@@ -147,8 +145,8 @@ class ClassView(Packed):
 
 def new_view(rules: ClassRules, entries: int) -> ClassView:
     """Return a view of no class yet, for classes of up to so many entries."""
-    starts = np.concatenate([[0], np.cumsum(rules.tables.set_sizes)]).astype(np.int64)
-    ranges, pairs = len(rules.tables.range_columns), len(rules.tables.pair_columns)
+    starts = np.concatenate([[0], np.cumsum(rules.rows.tables.set_sizes)]).astype(np.int64)
+    ranges, pairs = len(rules.rows.tables.range_columns), len(rules.rows.tables.pair_columns)
     return ClassView(
         np.zeros(entries, np.int64),
         np.zeros(entries, np.int64),
@@ -159,7 +157,7 @@ def new_view(rules: ClassRules, entries: int) -> ClassView:
         np.zeros((pairs, 2), np.int64),
         np.zeros(int(starts[-1]), np.int64),
         starts[:-1].copy(),
-        np.zeros(len(rules.tables.set_columns), np.int64),
+        np.zeros(len(rules.rows.tables.set_columns), np.int64),
         new_counts(rules.diversity),
     )
 
@@ -239,7 +237,7 @@ def changed_loss(rules: ClassRules, view: ClassView, leaving: int, joining: int)
 
     Either type may be -1: none. Where only a copy leaves, there must be a row left.
     """
-    loss = rules.tables.constant
+    loss = rules.rows.tables.constant
     for r in range(len(view.low)):
         low, high = view.low[r, 0], view.high[r, 0]
         # If the copy that leaves is at an end, the next value is the end; with a second copy there
@@ -251,7 +249,7 @@ def changed_loss(rules: ClassRules, view: ClassView, leaving: int, joining: int)
         if joining >= 0:
             come = rules.rows.range_values[joining, r]
             low, high = min(low, come), max(high, come)
-        loss += range_loss(rules.tables, r, low, high)
+        loss += range_loss(rules.rows.tables, r, low, high)
     for s in range(len(view.distinct)):
         # The set shrinks if the only copy with a value leaves, and grows if a copy brings a value
         # that nobody has once the other one has left.
@@ -263,7 +261,7 @@ def changed_loss(rules: ClassRules, view: ClassView, leaving: int, joining: int)
             code = rules.rows.set_codes[joining, s]
             left = view.held[view.set_start[s] + code] - (1 if code == gone_code else 0)
             count += 1 if left == 0 else 0
-        loss += rules.tables.set_losses[rules.tables.set_start[s] + count]
+        loss += rules.rows.tables.set_losses[rules.rows.tables.set_start[s] + count]
     for p in range(len(view.pair_low)):
         first, last = view.pair_low[p, 0], view.pair_high[p, 0]
         if leaving >= 0:
@@ -273,7 +271,7 @@ def changed_loss(rules: ClassRules, view: ClassView, leaving: int, joining: int)
         if joining >= 0:
             rank = np.int64(rules.rows.pair_codes[joining, p])
             first, last = min(first, rank), max(last, rank)
-        loss += ends_loss(rules.tables, p, first, last)
+        loss += ends_loss(rules.rows.tables, p, first, last)
     return loss
 
 
@@ -503,7 +501,7 @@ def _rules(problem: Problem, rows: Ints) -> ClassRules:
     recoding = problem.recoding
     may_suppress = isinstance(recoding, EquivalenceClasses) and recoding.suppression
     return ClassRules(
-        *limited_tables(problem, rows),
+        limited_tables(problem, rows),
         problem.k,
         compiled.aggregate == "sum",
         compiled.monotone,

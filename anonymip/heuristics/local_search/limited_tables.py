@@ -8,13 +8,12 @@ from anonymip.enumeration.merging import capped_tables
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.kernels.class_loss import KernelRows, kernel_rows
 from anonymip.objectives.language.record import cells_of_sets
-from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.recodings.rules.limits import Apart, Limit, met_by_sets
 from anonymip.runtime.arrays import Codes, Floats, Ints
 
 
-def limited_tables(problem: Problem, first: Ints) -> tuple[LossTables, KernelRows]:
+def limited_tables(problem: Problem, first: Ints) -> KernelRows:
     """Return the tables of a problem's loss and limits, and the given records as these read them.
 
     A cap on a set makes the losses of larger sets infinite. All other limits forbid cells from a
@@ -25,6 +24,7 @@ def limited_tables(problem: Problem, first: Ints) -> tuple[LossTables, KernelRow
     """
     microdata, tables = problem.microdata, capped_tables(problem)
     rows = kernel_rows(microdata, tables, first)
+    pair_codes = [rows.pair_codes]
     for limit in problem.limits:
         a = microdata.names.index(limit.attribute)
         if microdata.attributes[a].publish != "set":
@@ -40,10 +40,11 @@ def limited_tables(problem: Problem, first: Ints) -> tuple[LossTables, KernelRow
             pair_start=np.append(tables.pair_start, len(tables.pair_losses)),
             pair_losses=np.append(tables.pair_losses, highest),
         )
-        rows = rows._replace(pair_codes=np.column_stack([rows.pair_codes, codes[first]]))
-    for array in (*list(tables)[1:], *rows):
+        pair_codes.append(codes[first, None])
+    rows = rows._replace(tables=tables, pair_codes=np.hstack(pair_codes))
+    for array in (*list(tables)[1:], *list(rows)[1:]):
         array.setflags(write=False)
-    return tables, rows
+    return rows
 
 
 def _highest_ranks(microdata: Microdata, limit: Limit, a: int) -> Floats:

@@ -81,8 +81,8 @@ def _best_cut(rules: ClassRules, current: CurrentClasses, work: MoveWork, label:
     far = _farthest(rules, row_types, seed)
     # The rows in the order from the one to the other, copy by copy.
     for at in range(entries):
-        work.keys[at] = pair_loss(rules.tables, rules.rows, seed, row_types[at]) - pair_loss(
-            rules.tables, rules.rows, far, row_types[at]
+        work.keys[at] = pair_loss(rules.rows, seed, row_types[at]) - pair_loss(
+            rules.rows, far, row_types[at]
         )
     ranked = stable_order(work.keys[:entries])
     place = 0
@@ -133,7 +133,7 @@ def _diverse_end(rules: ClassRules, work: MoveWork, begin: int, size: int) -> bo
 def _farthest(rules: ClassRules, row_types: Ints, row_type: int) -> int:
     best, farthest = -np.inf, row_type
     for candidate in row_types:
-        loss = pair_loss(rules.tables, rules.rows, row_type, candidate)
+        loss = pair_loss(rules.rows, row_type, candidate)
         if loss > best:
             best, farthest = loss, candidate
     return farthest

@@ -151,7 +151,7 @@ def new_regroup_work(rules: ClassRules, rows: int) -> RegroupWork:
         raise ValueError(f"{rows} rows are more than the {MOST_ROWS} that fit")
     classes = rows // rules.k + 1
     steps = Steps(
-        _new_grown(rules.tables, rows, rows),
+        _new_grown(rules.rows.tables, rows, rows),
         np.zeros(rows + 1, np.int64),
         np.zeros(rows, np.int64),
         np.zeros((rows, classes), np.int64),
@@ -163,13 +163,13 @@ def new_regroup_work(rules: ClassRules, rows: int) -> RegroupWork:
         np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),
-        np.zeros((rows, len(rules.tables.range_columns))),
-        np.zeros((rows, len(rules.tables.set_columns)), np.int64),
-        np.zeros((rows, len(rules.tables.pair_columns)), np.int64),
+        np.zeros((rows, len(rules.rows.tables.range_columns))),
+        np.zeros((rows, len(rules.rows.tables.set_columns)), np.int64),
+        np.zeros((rows, len(rules.rows.tables.pair_columns)), np.int64),
         np.zeros(rows),
         np.zeros(rows),
         np.zeros(rules.k),
-        _new_grown(rules.tables, classes, rows),
+        _new_grown(rules.rows.tables, classes, rows),
         steps,
         new_counts(rules.diversity),
         np.zeros(1, np.int64),
@@ -231,7 +231,7 @@ def _find_least(rules: ClassRules, work: RegroupWork, size: int) -> None:
     nearest = work.nearest
     for i in range(size):
         for other in range(size):
-            loss = pair_loss(rules.tables, rules.rows, work.row_types[i], work.row_types[other])
+            loss = pair_loss(rules.rows, work.row_types[i], work.row_types[other])
             if other >= rules.k and loss >= nearest[rules.k - 1]:
                 continue
             at = min(other, rules.k - 1)
@@ -479,7 +479,7 @@ def regroup(
         work.steps.tried[depth] += 1
         i = work.steps.chosen[depth]
         _copy_class(work.steps.saved, depth, work.grown, c, size)
-        _place_row(rules.tables, work, size, c, i)
+        _place_row(rules.rows.tables, work, size, c, i)
         opened = max(work.steps.opened[depth], c + 1)
         depth += 1
         work.steps.opened[depth] = opened

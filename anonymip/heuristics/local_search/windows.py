@@ -102,7 +102,7 @@ def new_windows_work(rules: ClassRules, most_rows: int, classes: int) -> Windows
         np.full(classes, -1, np.int64),
         np.zeros(classes, np.int64),
         new_regroup_work(rules, most_rows),
-        new_listed_work(rules.tables, rules.k),
+        new_listed_work(rules.rows.tables, rules.k),
     )
 
 

@@ -190,7 +190,7 @@ def _split_at_median(tree: BoxTree, rows: KernelRows, node: int, dimension: int)
 
 
 @kernel
-def build_tree(tree: BoxTree, tables: LossTables, rows: KernelRows, alive: Ints) -> None:
+def build_tree(tree: BoxTree, rows: KernelRows, alive: Ints) -> None:
     """Fill the tree with the rows whose `alive` is positive, anew.
 
     Complexity: O(t log t) time for t rows.
@@ -211,7 +211,7 @@ def build_tree(tree: BoxTree, tables: LossTables, rows: KernelRows, alive: Ints)
         tree.left[node] = -1
         dimension = -1
         if tree.end[node] - tree.begin[node] > _LEAF_ROWS:
-            dimension = _widest_dimension(tree, tables, node)
+            dimension = _widest_dimension(tree, rows.tables, node)
         if dimension >= 0:
             middle = _split_at_median(tree, rows, node, dimension)
             child = tree.size[0]
@@ -265,7 +265,6 @@ def box_bound(tree: BoxTree, tables: LossTables, state: ClassState, node: int) -
 @kernel
 def cheapest_row(
     tree: BoxTree,
-    tables: LossTables,
     rows: KernelRows,
     state: ClassState,
     alive: Ints,
@@ -281,7 +280,7 @@ def cheapest_row(
         return best
     depth = 1
     stack[0] = 0
-    stack_bounds[0] = box_bound(tree, tables, state, 0)
+    stack_bounds[0] = box_bound(tree, rows.tables, state, 0)
     while depth > 0:
         depth -= 1
         node, bound = stack[depth], stack_bounds[depth]
@@ -294,14 +293,14 @@ def cheapest_row(
             for at in range(tree.begin[node], tree.end[node]):
                 row = tree.items[at]
                 if alive[row] > 0:
-                    loss = joined_loss(tables, rows, state, row)
+                    loss = joined_loss(rows, state, row)
                     if loss < best_loss or (loss == best_loss and row < best):
                         best, best_loss = row, loss
             continue
         # An inner box: the nearer half is opened first; one without living rows is not.
         near, far = child, child + 1
-        near_bound = np.inf if tree.alive[near] == 0 else box_bound(tree, tables, state, near)
-        far_bound = np.inf if tree.alive[far] == 0 else box_bound(tree, tables, state, far)
+        near_bound = np.inf if tree.alive[near] == 0 else box_bound(tree, rows.tables, state, near)
+        far_bound = np.inf if tree.alive[far] == 0 else box_bound(tree, rows.tables, state, far)
         if far_bound < near_bound:
             near, far = far, near
             near_bound, far_bound = far_bound, near_bound
@@ -316,33 +315,28 @@ def cheapest_row(
 
 @kernel
 def scan_cheapest_row(
-    tables: LossTables,
-    rows: KernelRows,
-    state: ClassState,
-    alive: Ints,
-    candidates: Ints,
-    count: int,
+    rows: KernelRows, state: ClassState, alive: Ints, candidates: Ints, count: int
 ) -> int:
     """Return the same by looking at the first `count` candidates, which ascend.
 
     The loss is written out once more: reading the arrays out of the tuples for every row would
     take most of the time.
     """
-    values, range_low, range_high = rows.range_values, tables.range_low, tables.range_high
+    values, range_low, range_high = rows.range_values, rows.tables.range_low, rows.tables.range_high
     low, high = state.low, state.high
     codes, member, member_start = rows.set_codes, state.member, state.member_start
     stamp, set_count = state.stamp[0], state.counts
-    set_losses, set_start = tables.set_losses, tables.set_start
-    has_pairs = len(tables.pair_columns) > 0
+    set_losses, set_start = rows.tables.set_losses, rows.tables.set_start
+    has_pairs = len(rows.tables.pair_columns) > 0
     best, best_loss = -1, np.inf
     for at in range(count):
         row = candidates[at]
         if alive[row] == 0:
             continue
         if has_pairs:
-            loss = joined_loss(tables, rows, state, row)
+            loss = joined_loss(rows, state, row)
         else:
-            loss = tables.constant
+            loss = rows.tables.constant
             for r in range(len(low)):
                 value = values[row, r]
                 least = min(low[r], value)
@@ -362,7 +356,6 @@ DEEPEST = 256
 
 @kernel
 def nearest_types(
-    tables: LossTables,
     rows: KernelRows,
     tree: BoxTree,
     state: ClassState,
@@ -383,14 +376,14 @@ def nearest_types(
     bounds`: (DEEPEST,) scratch. `looked`: (1,) to which the nodes and rows that are looked at are
     added.
     """
-    losses[0] = record_loss(tables, state)
+    losses[0] = record_loss(rows.tables, state)
     near[0] = own
     held, total = 1, counts[own]
     if total >= k:
         return held
     depth = 1
     stack[0] = 0
-    bounds[0] = box_bound(tree, tables, state, 0)
+    bounds[0] = box_bound(tree, rows.tables, state, 0)
     while depth > 0:
         depth -= 1
         node = stack[depth]
@@ -401,8 +394,8 @@ def nearest_types(
         # An inner box: the nearer half is opened first, so it lies on top.
         if child >= 0:
             first, second = child, child + 1
-            first_bound = box_bound(tree, tables, state, first)
-            second_bound = box_bound(tree, tables, state, second)
+            first_bound = box_bound(tree, rows.tables, state, first)
+            second_bound = box_bound(tree, rows.tables, state, second)
             if second_bound < first_bound:
                 first, second = second, first
                 first_bound, second_bound = second_bound, first_bound
@@ -417,7 +410,7 @@ def nearest_types(
             row = tree.items[at]
             if row == own:
                 continue
-            loss = joined_loss(tables, rows, state, row)
+            loss = joined_loss(rows, state, row)
             if total >= k and loss >= losses[held - 1]:
                 continue
             held, total = list_type(row, loss, counts, k, near, losses, held, total)

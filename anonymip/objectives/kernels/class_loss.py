@@ -18,16 +18,19 @@ from anonymip.runtime.packed import Packed
 
 
 class KernelRows(Packed):
-    """Rows as the kernels read them, one array a kind of loss term.
+    """Rows as the kernels read them, one array a kind of loss term, and the loss.
 
     Parameters
     ----------
+    tables
+        The loss.
     range_values
         (t, r) float64, values from the domain's lower end.
     set_codes, pair_codes
         (t, s), (t, p) int32, ranks in the levels.
     """
 
+    tables: LossTables
     range_values: Floats
     set_codes: Codes
     pair_codes: Codes
@@ -67,7 +70,7 @@ class ClassState(Packed):
 
 def kernel_rows(microdata: Microdata, tables: LossTables, rows: Ints) -> KernelRows:
     """Return the given rows, in the given order, as the kernels read them."""
-    arrays = KernelRows(
+    arrays = (
         np.ascontiguousarray(
             microdata.values[np.ix_(rows, tables.range_columns)] - tables.range_origin
         ),
@@ -76,7 +79,7 @@ def kernel_rows(microdata: Microdata, tables: LossTables, rows: Ints) -> KernelR
     )
     for array in arrays:
         array.setflags(write=False)
-    return arrays
+    return KernelRows(tables, *arrays)
 
 
 def new_state(tables: LossTables, capacity: int) -> ClassState:
@@ -200,40 +203,40 @@ def record_loss(tables: LossTables, state: ClassState) -> float:
 
 
 @kernel
-def joined_loss(tables: LossTables, rows: KernelRows, state: ClassState, row: int) -> float:
+def joined_loss(rows: KernelRows, state: ClassState, row: int) -> float:
     """Return the record loss of the class if it took in a row."""
-    loss = tables.constant
+    loss = rows.tables.constant
     for r in range(len(state.low)):
         value = rows.range_values[row, r]
         low = min(state.low[r], value)
         high = max(state.high[r], value)
-        loss += range_loss(tables, r, low, high)
+        loss += range_loss(rows.tables, r, low, high)
     for s in range(len(state.counts)):
         count = state.counts[s]
         if state.member[state.member_start[s] + rows.set_codes[row, s]] != state.stamp[0]:
             count += 1
-        loss += tables.set_losses[tables.set_start[s] + count]
+        loss += rows.tables.set_losses[rows.tables.set_start[s] + count]
     for p in range(len(state.pair_low)):
         code = rows.pair_codes[row, p]
         low_code = min(state.pair_low[p], code)
         high_code = max(state.pair_high[p], code)
-        loss += ends_loss(tables, p, low_code, high_code)
+        loss += ends_loss(rows.tables, p, low_code, high_code)
     return loss
 
 
 @kernel
-def pair_loss(tables: LossTables, rows: KernelRows, one: int, other: int) -> float:
+def pair_loss(rows: KernelRows, one: int, other: int) -> float:
     """Return the record loss of a class of two rows, or of one row if they are the same."""
-    loss = tables.constant
-    for r in range(len(tables.range_columns)):
+    loss = rows.tables.constant
+    for r in range(len(rows.tables.range_columns)):
         first, second = rows.range_values[one, r], rows.range_values[other, r]
         low, high = min(first, second), max(first, second)
-        loss += range_loss(tables, r, low, high)
-    for s in range(len(tables.set_columns)):
+        loss += range_loss(rows.tables, r, low, high)
+    for s in range(len(rows.tables.set_columns)):
         count = 1 if rows.set_codes[one, s] == rows.set_codes[other, s] else 2
-        loss += tables.set_losses[tables.set_start[s] + count]
-    for p in range(len(tables.pair_columns)):
+        loss += rows.tables.set_losses[rows.tables.set_start[s] + count]
+    for p in range(len(rows.tables.pair_columns)):
         low_code = min(rows.pair_codes[one, p], rows.pair_codes[other, p])
         high_code = max(rows.pair_codes[one, p], rows.pair_codes[other, p])
-        loss += ends_loss(tables, p, low_code, high_code)
+        loss += ends_loss(rows.tables, p, low_code, high_code)
     return loss

@@ -77,6 +77,12 @@ class LossTables(Packed):
     pair_start: Ints
     pair_losses: Floats
 
+    @property
+    def columns(self) -> list[int]:
+        """The attributes that the loss looks at, ascending."""
+        read = {*self.range_columns, *self.set_columns, *self.pair_columns}
+        return sorted(int(a) for a in read)
+
 
 #: Attribute, number of levels, stride and losses of a term by lowest and highest rank.
 _PairTerm = tuple[int, int, int, Floats]

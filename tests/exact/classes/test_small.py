@@ -43,7 +43,6 @@ from anonymip.exact.classes.best_classes import (
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.classes.set_search import SmallRules, SmallWork, new_small_work, rank_types
 from anonymip.exact.classes.small import solve_small
-from anonymip.objectives.kernels.class_loss import KernelRows, kernel_rows
 from tests.brute_force import Column
 from tests.random_problems import (
     FALLING,
@@ -64,24 +63,20 @@ class Kernel(NamedTuple):
     """A problem as the kernel is called with it."""
 
     problem: Problem
-    rows: KernelRows
     rules: SmallRules
     work: SmallWork
 
     def solve(self, chosen: NDArray[np.int64], max_nodes: int = MANY) -> int:
         """Solve some rows; the answer is in the workspace."""
-        tables = self.problem.compiled.tables
         size = len(chosen)
-        return int(solve_rows(tables, self.rows, self.rules, self.work, chosen, size, max_nodes))
+        return int(solve_rows(self.rules, self.work, chosen, size, max_nodes))
 
 
 def kernel_of(problem: Problem, most: int | None = None) -> Kernel:
     """Return what the kernel needs for sub-problems of up to `most` rows."""
-    tables, rules = problem.compiled.tables, small_rules(problem)
-    work = new_small_work(tables, rules, problem.n if most is None else most)
-    return Kernel(
-        problem, kernel_rows(problem.microdata, tables, np.arange(problem.n)), rules, work
-    )
+    rules = small_rules(problem, np.arange(problem.n))
+    work = new_small_work(rules, problem.n if most is None else most)
+    return Kernel(problem, rules, work)
 
 
 def assert_solves(case: Case) -> None:
@@ -284,12 +279,12 @@ def test_duals_of_sets_of_k_rows_hold_for_all_sets(k: int) -> None:
         n = int(rng.integers(2 * k, 10))
         data = larger_microdata(int(rng.integers(2**31)), 3 * n)
         problem = Problem(data.take(rng.choice(3 * n, n, replace=False)), k)
-        kernel, every, tables = kernel_of(problem), np.arange(n), problem.compiled.tables
+        kernel, every = kernel_of(problem), np.arange(n)
         work = kernel.work
-        types = merge_types(kernel.rows, kernel.rules, work, every, n)
-        nearest_duals(tables, kernel.rows, kernel.rules, work, every, types)
-        rank_types(kernel.rows, kernel.rules, work, every, types)
-        bound = solve_relaxation(tables, kernel.rules, work, types, np.inf)
+        types = merge_types(kernel.rules, work, every, n)
+        nearest_duals(kernel.rules, work, every, types)
+        rank_types(kernel.rules, work, every, types)
+        bound = solve_relaxation(kernel.rules, work, types, np.inf)
         duals = np.empty(n)
         duals[work.order] = np.repeat(work.duals[:types], np.diff(work.begin[: types + 1]))
         assert bound == pytest.approx(duals.sum(), rel=1e-9, abs=1e-12)

@@ -201,7 +201,7 @@ def test_nearest_rows_are_those_of_all_pairs(objective: GCP | HierarchyLoss, k: 
         pairs = np.stack([np.full(problem.n, record), np.arange(problem.n)], axis=1)
         losses = np.sort(problem.compiled.class_losses(pairs) / 2)
         assert farthest[at] == pytest.approx(losses[k - 1], abs=1e-9)
-    grown = grow_forest(problem.compiled.tables, near, k)
+    grown = grow_forest(near, k)
     assert (grown.weight <= farthest + 1e-9).all()
     root = np.arange(problem.n)
     for row in range(problem.n):

@@ -43,7 +43,7 @@ def test_the_best_of_all_classes_with_donors(case: Case, data: st.DataObject) ->
     assume(problem.compiled.monotone and problem.compiled.has_tables)
     assume(problem.diversity is None and not problem.limits)
     state = CurrentRelease.of(problem, np.zeros(case.n, np.int64))
-    work = new_listed_work(state.rules.tables, case.k)
+    work = new_listed_work(state.rules.rows.tables, case.k)
     row_types = np.repeat(np.arange(state.types), np.diff(state.first))
     order = data.draw(st.permutations(range(case.n)))
     count = data.draw(st.integers(2, case.n))

@@ -58,14 +58,14 @@ def test_tree_and_scan_find_the_same_row(
     tables = mixed.compile(data).tables
     rows, state = kernel_rows(data, tables, np.arange(data.n)), new_state(tables, capacity)
     tree, alive = new_tree(tables, data.n), np.ones(data.n, np.int64)
-    build_tree(tree, tables, rows, alive)
+    build_tree(tree, rows, alive)
     stack, bounds = np.zeros(128, np.int64), np.zeros(128)
     candidates = np.arange(data.n)
     first, *others = dict.fromkeys(joining)
     open_class(rows, state, first)
     for place, row in enumerate(others):
-        found = cheapest_row(tree, tables, rows, state, alive, stack, bounds)
-        assert found == scan_cheapest_row(tables, rows, state, alive, candidates, data.n)
+        found = cheapest_row(tree, rows, state, alive, stack, bounds)
+        assert found == scan_cheapest_row(rows, state, alive, candidates, data.n)
         # Some classes grow as a heuristic would have it, others take in whatever comes.
         join_class(rows, state, found if place % 3 == 0 else row)
         for gone in {found, row}:
@@ -82,11 +82,11 @@ def test_an_exhausted_tree_finds_nothing() -> None:
     tables = mixed.compile(data).tables
     rows, state = kernel_rows(data, tables, np.arange(data.n)), new_state(tables, 3)
     tree, alive = new_tree(tables, data.n), np.zeros(data.n, np.int64)
-    build_tree(tree, tables, rows, alive)
+    build_tree(tree, rows, alive)
     open_class(rows, state, 0)
     stack, bounds = np.zeros(128, np.int64), np.zeros(128)
-    assert cheapest_row(tree, tables, rows, state, alive, stack, bounds) == -1
-    assert scan_cheapest_row(tables, rows, state, alive, np.arange(data.n), data.n) == -1
+    assert cheapest_row(tree, rows, state, alive, stack, bounds) == -1
+    assert scan_cheapest_row(rows, state, alive, np.arange(data.n), data.n) == -1
 
 
 @given(cases(), st.data())
@@ -106,7 +106,7 @@ def test_kernels_numpy_and_plain_python_agree_on_every_class(
         first, *others = group.tolist()
         open_class(rows, state, first)
         for row in others:
-            announced = joined_loss(tables, rows, state, row)
+            announced = joined_loss(rows, state, row)
             join_class(rows, state, row)
             assert record_loss(tables, state) == announced
         naive = brute_force.record_loss(case.columns, case.loss.naive, group.tolist())
@@ -123,7 +123,7 @@ def test_pairs_lose_what_classes_of_two_lose(case: Case) -> None:
     for one in range(case.n):
         for other in range(case.n):
             naive = brute_force.record_loss(case.columns, case.loss.naive, (one, other))
-            assert abs(pair_loss(tables, rows, one, other) - naive) <= case.slack(naive)
+            assert abs(pair_loss(rows, one, other) - naive) <= case.slack(naive)
 
 
 @given(cases(), st.data())

@@ -172,7 +172,7 @@ def test_joining_and_having_joined_lose_the_same_bits() -> None:
     rows, state = kernel_rows(data, tables, np.arange(4)), new_state(tables, 4)
     open_class(rows, state, 2)
     for row in (1, 3, 0):
-        announced = joined_loss(tables, rows, state, row)
+        announced = joined_loss(rows, state, row)
         join_class(rows, state, row)
         assert record_loss(tables, state) == announced
 
