@@ -311,10 +311,10 @@ class Pricing:
         least as good: of columns beyond the smallest size such ones are left out, unless a
         diversity is asked for, which the smaller ones may not have.
 
-            Parameters ---------- duals, cuts (t,) dual of a row of each type; rank-1 cuts with
-            theirs. per_root Most columns of each root and size. max_nodes, most_nodes Partial sets
-            looked at for a root and a size at which to go on to the next, and in all at which to
-            end. roots Types whose columns are looked for; None means all.
+        `duals, cuts`: (t,) dual of a row of each type; rank-1 cuts with theirs. `per_root`: most
+        columns of each root and size. `max_nodes, most_nodes`: partial sets looked at for a root
+        and a size at which to go on to the next, and in all at which to end. `roots`: types whose
+        columns are looked for; None means all.
         """
         given, order = self._ranked(duals)
         rank = np.empty(len(order), np.int64)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from anonymip.assignments import Assignment
 from anonymip.bounds.combinatorial import lower_bound_of
@@ -161,6 +161,21 @@ _SET = 0.3
 _NODES = 1_000_000
 
 
+class SolverChoices(TypedDict, total=False):
+    """What every method that calls a solver takes, as :func:`anonymip.solve` does.
+
+    `solver`: name of an adapter, HiGHS if nothing is said. `gap`: relative gap to stop at; 0 proves
+    optimality. `threads, log, solver_options`: handed to the solver, see
+    :class:`~anonymip.solvers.SolverOptions`.
+    """
+
+    solver: str
+    gap: float
+    threads: int
+    log: str | Path | None
+    solver_options: Mapping[str, object] | None
+
+
 @dataclass(eq=False)
 class ModelRun:
     """One run of a method that builds a model and calls a solver; made by :meth:`begin`.
@@ -202,11 +217,11 @@ class ModelRun:
         problem: Problem,
         method: str,
         *,
-        solver: str,
-        gap: float,
-        threads: int,
-        log: str | Path | None,
-        solver_options: Mapping[str, object] | None,
+        solver: str = "highs",
+        gap: float = 0.0,
+        threads: int = 1,
+        log: str | Path | None = None,
+        solver_options: Mapping[str, object] | None = None,
         budget: Budget | None,
         seed: int,
         effort: str | None = None,

@@ -27,6 +27,7 @@ from anonymip import (
     register_method,
     solve,
 )
+from anonymip.exact.model_run import ModelRun, SolverChoices
 from anonymip.methods import find_method, refuse_unfit, registry
 from anonymip.recodings.registry import RECODINGS, find_recoding
 from tests.brute_force import Column
@@ -72,6 +73,9 @@ def fitting(problem: Problem, name: str) -> Problem:
     return problem.replace(k=k, recoding=find_recoding(spec.recoding), diversity=diversity)
 
 
+BEGINS = inspect.signature(ModelRun.begin).parameters
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_spec_is_true_to_its_function(name: str) -> None:
     """Its target loads; options and defaults are the function's keyword parameters."""
@@ -85,6 +89,13 @@ def test_spec_is_true_to_its_function(name: str) -> None:
         assert parameters.pop("settings").kind is inspect.Parameter.VAR_KEYWORD
         assert set(parameters) == {"effort"}
         return
+    solving = set()
+    if "solving" in parameters:
+        # Handed on as they are: their defaults are those of the run of a model.
+        assert parameters.pop("solving").annotation == "Unpack[SolverChoices]"
+        parameters |= {name: BEGINS[name] for name in SolverChoices.__annotations__}
+        solving = set(SolverChoices.__annotations__)
+    assert solving <= set(spec.takes)
     for setting in spec.takes:
         assert parameters.pop(setting).default == SETTINGS[setting]
     # A start is an assignment, which no text can name.

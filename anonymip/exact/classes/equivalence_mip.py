@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Unpack
 
 from anonymip.assignments import Assignment
 from anonymip.errors import InputError, NoSolution
 from anonymip.exact.classes.small import compare_exactly
-from anonymip.exact.model_run import ModelRun
+from anonymip.exact.model_run import ModelRun, SolverChoices
 from anonymip.exact.priced_sets import PricedSets, priced_sets
 from anonymip.exact.trust import TrustOfLosses
 from anonymip.exact.warm_starts import find_start
@@ -43,14 +42,10 @@ def equivalence_mip(
     integer_ends: bool = True,
     warm_start: str = "best",
     start: Assignment | None = None,
-    solver: str = "highs",
-    gap: float = 0.0,
-    threads: int = 1,
-    log: str | Path | None = None,
-    solver_options: Mapping[str, object] | None = None,
     effort: str | None = None,
     budget: Budget | None = None,
     seed: int = 0,
+    **solving: Unpack[SolverChoices],
 ) -> Solution:
     """Solve the MILP of equivalence classes [1]_ to optimality, or as far as the budget goes.
 
@@ -71,18 +66,14 @@ def equivalence_mip(
         ``ordered-cut``, ``greedy-search``, ``k-member``, ``best`` of these, or ``none``.
     start
         Assignment to start from instead.
-    solver
-        Name of a solver adapter.
-    gap
-        Relative gap to stop at; 0 proves optimality.
-    threads, log, solver_options
-        Handed to the solver, see :class:`~anonymip.solvers.SolverOptions`.
     effort
         Limits the size of the model and the nodes of the solver; ``"thorough"`` and None do not.
     budget
         Stops the solver; the incumbent or the start is returned.
     seed
         Of the solver.
+    **solving
+        See :class:`~anonymip.exact.model_run.SolverChoices`.
 
     References
     ----------
@@ -101,16 +92,7 @@ def equivalence_mip(
         If nothing was found within the budget or the effort and there was no start.
     """
     run = ModelRun.begin(
-        problem,
-        "equivalence-mip",
-        solver=solver,
-        gap=gap,
-        threads=threads,
-        log=log,
-        solver_options=solver_options,
-        budget=budget,
-        seed=seed,
-        effort=effort,
+        problem, "equivalence-mip", budget=budget, seed=seed, effort=effort, **solving
     )
     if formulation != "auto":
         # What cannot be modelled is refused before heuristics spend time on a start.
@@ -152,7 +134,7 @@ def equivalence_mip(
     own = None if columns is None else columns.bound
     solution = solution if own is None else solution.with_bound(own)
     # Who brings a formulation wants to see what it finds.
-    if gap or formulation not in FORMULATIONS:
+    if run.settings.relative_gap or formulation not in FORMULATIONS:
         return solution
     return compare_exactly(solution, run.budget, seed)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from typing import Unpack
 
 from anonymip.assignments import Assignment
 from anonymip.errors import InputError, NoSolution, unknown_name
@@ -19,7 +18,7 @@ from anonymip.exact.freeform.pair_assignment import (
     pair_losses_within_limits,
     pair_obstacle,
 )
-from anonymip.exact.model_run import ModelRun
+from anonymip.exact.model_run import ModelRun, SolverChoices
 from anonymip.exact.priced_sets import PricedSets, priced_sets
 from anonymip.exact.trust import TrustOfLosses, under_assumptions
 from anonymip.exact.warm_starts import begin_freeform
@@ -56,14 +55,10 @@ def freeform_mip(
     strengthened: bool = True,
     warm_start: str = "best",
     start: Assignment | None = None,
-    solver: str = "highs",
-    gap: float = 0.0,
-    threads: int = 1,
-    log: str | Path | None = None,
-    solver_options: Mapping[str, object] | None = None,
     effort: str | None = None,
     budget: Budget | None = None,
     seed: int = 0,
+    **solving: Unpack[SolverChoices],
 ) -> Solution:
     """Solve the MIP of freeform generalization [1]_ to optimality, or as far as the budget goes.
 
@@ -97,18 +92,14 @@ def freeform_mip(
         ``greedy``, ``ring``, the ``best`` of these lowered by ``reassign``, or ``none``.
     start
         Cover to start from instead.
-    solver
-        Name of a solver adapter.
-    gap
-        Relative gap to stop at; 0 proves optimality.
-    threads, log, solver_options
-        Handed to the solver, see :class:`~anonymip.solvers.SolverOptions`.
     effort
         Limits the size of the model and the nodes of the solver; ``"thorough"`` and None do not.
     budget
         Stops the solver; the incumbent or the start is returned.
     seed
         Of the solver.
+    **solving
+        See :class:`~anonymip.exact.model_run.SolverChoices`.
 
     References
     ----------
@@ -128,16 +119,7 @@ def freeform_mip(
         rules.
     """
     run = ModelRun.begin(
-        problem,
-        "freeform-mip",
-        solver=solver,
-        gap=gap,
-        threads=threads,
-        log=log,
-        solver_options=solver_options,
-        budget=budget,
-        seed=seed,
-        effort=effort,
+        problem, "freeform-mip", budget=budget, seed=seed, effort=effort, **solving
     )
     if formulation not in _FORMULATIONS:
         known = formulations_of(problem.recoding.name, installed=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from math import floor
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from anonymip.bounds.patterns.pattern_duals import pattern_duals
 from anonymip.bounds.patterns.pattern_lagrangian import ascend, pattern_row_bound
 from anonymip.errors import InputError, NoSolution, unknown_name
 from anonymip.exact.failed_solver import FAILURES, what_failed
-from anonymip.exact.model_run import SECONDS_A_CONSTRAINT, ModelRun
+from anonymip.exact.model_run import SECONDS_A_CONSTRAINT, ModelRun, SolverChoices
 from anonymip.exact.patterns.proof import prove
 from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.exact.trust import Trust, TrustOfPatterns
@@ -57,13 +56,9 @@ def pattern_ilp(
     warm_start: str = "greedy",
     nodes: int = 0,
     start: Assignment | None = None,
-    solver: str = "highs",
-    gap: float = 0.0,
-    threads: int = 1,
-    log: str | Path | None = None,
-    solver_options: Mapping[str, object] | None = None,
     budget: Budget | None = None,
     seed: int = 0,
+    **solving: Unpack[SolverChoices],
 ) -> Solution:
     """Solve the ILP of pattern-guided k-anonymity [1]_ to optimality, or as far as the budget goes.
 
@@ -88,13 +83,9 @@ def pattern_ilp(
         Most nodes of the solver in each of its calls; 0: no limit.
     start
         Patterns to start from instead.
-    solver
-        Name of a solver adapter.
-    gap
-        Relative gap to stop at; 0 proves optimality.
-    threads, log, solver_options
-        Handed to the solver, see :class:`~anonymip.solvers.SolverOptions`; with a log or options of
-        its own ``"auto"`` takes the strong model, which is one call of the solver.
+    **solving
+        See :class:`~anonymip.exact.model_run.SolverChoices`; with a log or options of its own
+        ``"auto"`` takes the strong model, which is one call of the solver.
     budget
         Stops the solver; the incumbent or the start is returned.
     seed
@@ -118,17 +109,7 @@ def pattern_ilp(
     NoSolution
         If no release exists, or nothing was found within the budget and there was no start.
     """
-    run = ModelRun.begin(
-        problem,
-        "pattern-ilp",
-        solver=solver,
-        gap=gap,
-        threads=threads,
-        log=log,
-        solver_options=solver_options,
-        budget=budget,
-        seed=seed,
-    )
+    run = ModelRun.begin(problem, "pattern-ilp", budget=budget, seed=seed, **solving)
     if nodes < 0:
         raise InputError(f"nodes is {nodes}", remedy="Give how many nodes, or 0 for no limit")
     run.settings = replace(run.settings, node_limit=nodes or None)
@@ -136,7 +117,7 @@ def pattern_ilp(
     _refuse_unknown("second goal", second_goal, _SECOND_GOALS)
     recoding = recoding_of(problem)
     run.start_from(find_start(problem, warm_start, start, _STARTS, seed, run.budget, best=False))
-    own_call = log is not None or bool(solver_options)
+    own_call = run.settings.log is not None or bool(run.settings.solver_options)
     ruled = recoding.single_use or problem.diversity is not None
     if formulation == "auto":
         formulation = "pattern-strong" if own_call or ruled else _pick(problem, recoding)
@@ -152,12 +133,12 @@ def pattern_ilp(
         )
         found = known.with_bound(bound)
     elif formulation == "parts":
-        found = prove(problem, Mip(solver, run.settings, run.budget), known)
+        found = prove(problem, Mip(run.solver, run.settings, run.budget), known)
         run.trace += found.trace
     else:
         found = _solved(run, formulation, bound)
     if second_goal == "rows":
-        found, remarks = with_most_rows(found, solver, run.settings, run.budget)
+        found, remarks = with_most_rows(found, run.solver, run.settings, run.budget)
         run.trace += remarks
     return replace(
         found,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import Patterns
 from anonymip.bounds.patterns.pattern_lagrangian import pattern_bound
 from anonymip.errors import InputError, argument
+from anonymip.exact.model_run import SolverChoices
 from anonymip.exact.patterns.pattern_ilp import pattern_ilp
 from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.instances.attribute import Attribute
@@ -38,22 +38,17 @@ def pattern_levels(
     *,
     formulation: str = "auto",
     warm_start: str = "greedy",
-    solver: str = "highs",
-    gap: float = 0.0,
-    threads: int = 1,
-    log: str | Path | None = None,
-    solver_options: Mapping[str, object] | None = None,
     budget: Budget | None = None,
     seed: int = 0,
+    **solving: Unpack[SolverChoices],
 ) -> Solution:
     """Solve patterns of levels to optimality, or as far as the budget goes.
 
     `problem`: with patterns of levels as its recoding. `formulation`: as in
     :func:`~anonymip.exact.patterns.pattern_ilp.pattern_ilp`; or ``"search"``: the local search of
-    patterns and its bound, for tables too large for a proof. `warm_start, solver, gap, threads,
-    log, solver_options, budget, seed`: as there. Raises InputError if the problem asks for another
-    recoding, or has too many combinations of levels; NoSolution if no release exists, or nothing
-    was found within the budget.
+    patterns and its bound, for tables too large for a proof. `warm_start, budget, seed, solving`:
+    as there. Raises InputError if the problem asks for another recoding, or has too many
+    combinations of levels; NoSolution if no release exists, or nothing was found within the budget.
 
     Notes
     -----
@@ -71,13 +66,9 @@ def pattern_levels(
             spread,
             formulation=formulation,
             warm_start=warm_start,
-            solver=solver,
-            gap=gap,
-            threads=threads,
-            log=log,
-            solver_options=solver_options,
             budget=budget,
             seed=seed,
+            **solving,
         )
     assert isinstance(found.assignment, Patterns)
     assert isinstance(spread.recoding, PatternGuided)

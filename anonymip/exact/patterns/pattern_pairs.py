@@ -7,10 +7,8 @@ differ, and no group of four is ever needed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from scipy.sparse import block_array, csr_array
@@ -19,7 +17,7 @@ from anonymip.assignments import SUPPRESSED, Assignment, Patterns
 from anonymip.bounds.patterns.pattern_lagrangian import pattern_row_bound
 from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.exact.failed_solver import FAILED, FAILURES, cheap_release, what_failed
-from anonymip.exact.model_run import ModelRun
+from anonymip.exact.model_run import ModelRun, SolverChoices
 from anonymip.exact.set_partitioning.restricted_master import (
     Columns,
     often_at_most,
@@ -261,13 +259,9 @@ def pattern_pairs(
     problem: Problem,
     *,
     start: Assignment | None = None,
-    solver: str = "highs",
-    gap: float = 0.0,
-    threads: int = 1,
-    log: str | Path | None = None,
-    solver_options: Mapping[str, object] | None = None,
     budget: Budget | None = None,
     seed: int = 0,
+    **solving: Unpack[SolverChoices],
 ) -> Solution:
     """Cut the records into pairs and triples of least loss: the optimum for k = 2 [1]_.
 
@@ -286,16 +280,12 @@ def pattern_pairs(
         With patterns as its recoding, k = 2, without single use and diversity.
     start
         Patterns to start from, in place of those of pattern-search.
-    solver
-        Name of a solver adapter.
-    gap
-        Relative gap to stop at; 0 proves optimality.
-    threads, log, solver_options
-        Handed to the solver, see :class:`~anonymip.solvers.SolverOptions`.
     budget
         Stops the solver; the best release so far is returned.
     seed
         Of the solver and the heuristic.
+    **solving
+        See :class:`~anonymip.exact.model_run.SolverChoices`.
 
     Notes
     -----
@@ -321,17 +311,7 @@ def pattern_pairs(
         If no release exists, or none was found within the budget.
     """
     _refuse_unfit(problem)
-    run = ModelRun.begin(
-        problem,
-        "pattern-pairs",
-        solver=solver,
-        gap=gap,
-        threads=threads,
-        log=log,
-        solver_options=solver_options,
-        budget=budget,
-        seed=seed,
-    )
+    run = ModelRun.begin(problem, "pattern-pairs", budget=budget, seed=seed, **solving)
     run.describe()
     # Names a record that no pattern gives a companion, where there is one.
     pattern_row_bound(problem)
