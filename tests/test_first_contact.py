@@ -109,12 +109,22 @@ def run_page(page: str, clone: Path, *, activated: bool) -> int:
 
 @pytest.mark.skipif(MAKE is None, reason="make is not installed")
 def test_readme_as_printed(clone: Path) -> None:
-    """Every command of README does what README says; ``make demo`` comes before the others."""
+    """Every command of README does what README says; ``make demo`` comes before the others.
+
+    It proves with two solvers, publishes, verifies, compares, and leaves its files.
+    """
     text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     made = re.findall(r"^(make [\w-]+)\b", text, re.MULTILINE)
     assert made == ["make demo", "make test"]
     code, printed = in_shell("make demo", clone)
     assert code == 0, printed
+    assert printed.count("; proven optimal:") == 2
+    for said in ("The release keeps its promises.", "[35..37]"):
+        assert said in printed
+    assert {path.name for path in (clone / "out").iterdir()} == {
+        *("release.csv", "release.csv.manifest.json", "report.html"),
+        *("comparison.md", "comparison.csv", "gap.png"),
+    }
     code, printed = in_shell("make --dry-run test", clone)
     assert code == 0
     assert "-m pytest" in printed

@@ -70,7 +70,8 @@ def calls_of_argument() -> list[ast.Call]:
     return [
         node
         for path in SOURCES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if "argument(" in (text := path.read_text(encoding="utf-8"))
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "argument"
         if node.args and isinstance(node.args[0], ast.Constant)
     ]
@@ -88,6 +89,7 @@ def options() -> set[str]:
     }
 
 
+@cache
 def parameters() -> set[str]:
     """Return the parameters of the public functions and classes, and of their methods."""
     found: set[str] = set()

@@ -18,34 +18,42 @@ from anonymip.recodings.registry import RECODINGS
 from anonymip.solvers.registry import ADAPTERS
 from tests.test_project import HEAVY, REPOSITORY
 
-PLUGIN = REPOSITORY / "tests" / "plugin"
-#: Prints what a shell would be given, and the libraries that were loaded for it.
+#: Prints what a shell would be given for each of some lines, and the libraries that were loaded.
 CODE = """\
-import sys
+import os, sys
 from anonymip.cli.app import run
 sys.argv[0] = "anonymip"
-try:
-    run()
-finally:
-    print("loaded", *{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
+for words in sys.argv[1:]:
+    os.environ["COMP_WORDS"] = f"anonymip {words}"
+    os.environ["COMP_CWORD"] = str(len(words.split(" ")))
+    try:
+        run()
+    except SystemExit:
+        print(flush=True)
+        print("--", flush=True)
+print("loaded", *{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
 """
 
 
-def completed(words: str, *places: Path) -> tuple[list[str], set[str]]:
-    """Return what bash is offered for the last word, and the modules that were loaded."""
+def completed(*lines: str, place: Path = REPOSITORY) -> tuple[list[list[str]], set[str]]:
+    """Return what bash is offered for the last word of each line, and the modules loaded."""
     environment = {
         **os.environ,
         "_ANONYMIP_COMPLETE": "complete_bash",
-        "COMP_WORDS": f"anonymip {words}",
-        "COMP_CWORD": str(len(words.split(" "))),
-        "PYTHONPATH": os.pathsep.join(map(str, (REPOSITORY, *places))),
+        "PYTHONPATH": os.pathsep.join(map(str, (REPOSITORY, place))),
     }
     ended = subprocess.run(
-        [sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", CODE, *lines],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ended.returncode == 0, ended.stderr
     _, _, loaded = ended.stderr.partition("loaded ")
-    return ended.stdout.split(), set(loaded.split())
+    offered = [one.split() for one in ended.stdout.split("\n--\n")]
+    assert offered.pop() == []
+    return offered, set(loaded.split())
 
 
 @pytest.mark.parametrize(
@@ -66,36 +74,32 @@ def test_the_names_are_those_of_the_registries(registry: str, known: Mapping[str
         assert itself == name or not isinstance(itself, str)  # of a class it may be a property
 
 
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        ("solve health-records --method mond", ["mondrian"]),
-        ("anonymize people.csv --recoding free", ["freeform"]),
-        ("bound x --solver hi", ["highs"]),
-        ("solve x --objective leaf", ["leaf-loss"]),
-        ("solve x --effort q", ["quick"]),
-        ("solve tarr", ["tarragona"]),
-        ("warm-up mond", ["mondrian"]),
-        ("compare x --methods mondrian,hilb", ["mondrian,hilbert", "mondrian,hilbert-diversity"]),
-        ("leader", ["leaderboard"]),
-    ],
-)
-def test_names_are_completed_and_nothing_heavy_is_loaded(words: str, offered: list[str]) -> None:
-    """A shell is offered the names that begin so; NumPy and what is built on it stay away."""
-    found, loaded = completed(words)
-    assert found == offered
+def test_names_are_completed_and_nothing_heavy_is_loaded() -> None:
+    """A shell is offered the names that begin so; NumPy and what is built on it stay away.
+
+    Where no instance begins so, nothing is offered, and the shell completes files.
+    """
+    known = {
+        "solve health-records --method mond": ["mondrian"],
+        "anonymize people.csv --recoding free": ["freeform"],
+        "bound x --solver hi": ["highs"],
+        "solve x --objective leaf": ["leaf-loss"],
+        "solve x --effort q": ["quick"],
+        "solve tarr": ["tarragona"],
+        "warm-up mond": ["mondrian"],
+        "compare x --methods mondrian,hilb": ["mondrian,hilbert", "mondrian,hilbert-diversity"],
+        "leader": ["leaderboard"],
+        "solve ./people.cs": [],
+    }
+    offered, loaded = completed(*known)
+    assert dict(zip(known, offered, strict=True)) == known
     assert "typer" in loaded
     assert not loaded & ((HEAVY - {"rich", "typer"}) | {"numpy"})
 
 
-def test_files_are_left_to_the_shell() -> None:
-    """Where no instance begins so, nothing is offered, and the shell completes files."""
-    assert completed("solve ./people.cs")[0] == []
-
-
 def test_names_of_packages_are_completed_without_importing_them() -> None:
     """What an installed package registers is offered; the package is not imported."""
-    found, loaded = completed("solve x --method lexi", PLUGIN)
-    assert found == ["lexicographic"]
+    lines = ("solve x --method lexi", "solve x --solver bor")
+    offered, loaded = completed(*lines, place=REPOSITORY / "tests" / "plugin")
+    assert offered == [["lexicographic"], ["borrowed"]]
     assert "anonymip_example" not in loaded
-    assert completed("solve x --solver bor", PLUGIN)[0] == ["borrowed"]

@@ -269,20 +269,6 @@ def test_a_release_that_fails_is_not_published(shell: Any, monkeypatch: pytest.M
     assert shell.files() == before
 
 
-def test_the_demo(shell: Any) -> None:
-    """The demo proves with two solvers, publishes, verifies, compares, and leaves its files."""
-    result = shell("demo", "--out", "here/files")
-    assert result.code == 0
-    assert result.err == ""
-    assert result.out.count("; proven optimal:") == 2
-    assert "The release keeps its promises." in result.out
-    assert "[35..37]" in result.out
-    assert {path.name for path in (shell.folder / "here/files").iterdir()} == {
-        *("release.csv", "release.csv.manifest.json", "report.html"),
-        *("comparison.md", "comparison.csv", "gap.png"),
-    }
-
-
 def test_the_demo_needs_a_folder(shell: Any) -> None:
     """A file in the place of the demo's folder is bad input and stays as it is."""
     before = shell.files()

@@ -54,12 +54,15 @@ FAILURES = ["killed", "exhausted", *SCRIPTS]
 
 @pytest.fixture(
     params=[
-        pytest.param(way, marks=() if way in ("killed", "exit") else pytest.mark.thorough)
+        pytest.param(way, marks=() if way in ("exhausted", "exit") else pytest.mark.thorough)
         for way in FAILURES
     ]
 )
 def solver(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the name of a solver that fails: in a worker, and as a program of its own."""
+    """Return the name of a solver that fails: in a worker, and as a program of its own.
+
+    Where a worker is killed another one has to be started, which takes a second each time.
+    """
     return failing(request.param, tmp_path, monkeypatch)
 
 

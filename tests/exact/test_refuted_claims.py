@@ -35,6 +35,8 @@ from tests.bounds.patterns.pattern_references import lettered
 from tests.exact.test_failed_solver import patterns
 from tests.solvers.adapters.test_cbc import impostor
 
+THOROUGH = pytest.mark.thorough
+
 
 @pytest.fixture(params=["Hasty", "Timid"])
 def liar(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -69,15 +71,17 @@ def assert_refuted(found: Solution, optimum: float) -> None:
 
 @pytest.mark.parametrize("warm_start", ["none", "initial"])
 @pytest.mark.parametrize("formulation", ["bigm", "hull", "set-partition"])
-def test_classes(liar: str, formulation: str, warm_start: str) -> None:
+@pytest.mark.parametrize(
+    "seed", [2, *(pytest.param(s, marks=pytest.mark.thorough) for s in (0, 1))]
+)
+def test_classes(liar: str, seed: int, formulation: str, warm_start: str) -> None:
     """With and without a start: a search of the few records finds and proves the optimum."""
-    for seed in range(3):
-        problem = Problem(census(8, 3, seed=seed), 3)
-        optimum = anonymip.solve(problem, "column-generation").objective
-        asked = {"formulation": formulation, "warm_start": warm_start, "solver": liar}
-        found = equivalence_mip(problem, **asked)
-        assert found.is_optimal
-        assert found.objective == pytest.approx(optimum)
+    problem = Problem(census(8, 3, seed=seed), 3)
+    optimum = anonymip.solve(problem, "column-generation").objective
+    asked = {"formulation": formulation, "warm_start": warm_start, "solver": liar}
+    found = equivalence_mip(problem, **asked)
+    assert found.is_optimal
+    assert found.objective == pytest.approx(optimum)
 
 
 @pytest.mark.usefixtures("no_search")
@@ -158,11 +162,12 @@ def test_sets_below_a_target(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert_refuted(found, optimum)
 
 
-def test_column_generation_keeps_its_release(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("way", ["Exhausted", pytest.param("Killed", marks=THOROUGH)])
+def test_column_generation_keeps_its_release(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A solver that ends in a crash ends the proof, and nothing else."""
     problem = Problem(census(16, 4, seed=1), 3)
     whole = generation.column_generation(problem)
-    found = generation.column_generation(problem, solver=lying("Killed", monkeypatch))
+    found = generation.column_generation(problem, solver=lying(way, monkeypatch))
     assert found.status.stopped is Stopped.ERROR
     assert found.bound is not None
     assert found.bound.value <= whole.objective <= found.objective <= 1.1 * whole.objective

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -131,21 +132,22 @@ def test_too_many_records_without_a_set_are_not_joined(monkeypatch: pytest.Monke
         diving(Problem(census(61, 8, seed=3), 4))
 
 
-@pytest.fixture
-def large(monkeypatch: pytest.MonkeyPatch) -> Problem:
-    """Return a table that counts as a large one."""
+def test_a_thorough_search_of_a_large_table_dives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends below a normal one, by dives into the program of the bound.
+
+    Without classes by diving what a normal effort reaches is improved on, and the trace says why.
+    """
     monkeypatch.setattr(starts, "_SEVERAL", 100)
-    return Problem(census(300, 8, seed=3), 5)
-
-
-def test_a_thorough_search_of_a_large_table_dives(large: Problem) -> None:
-    """It ends below a normal one, by dives into the program of the bound."""
-    normal, thorough = (
-        local_search(large, from_method="best", effort=effort) for effort in ("normal", "thorough")
-    )
+    problem = Problem(census(150, 8, seed=3), 5)
+    search = partial(local_search, problem, from_method="best")
+    normal, thorough = search(effort="normal"), search(effort="thorough")
     assert thorough.objective < 0.995 * normal.objective
     assert any("diving:" in remark for remark in thorough.trace)
     assert not any("diving" in remark for remark in normal.trace)
+    monkeypatch.setattr("anonymip.heuristics.classes.diving._JOINING", -1)
+    without = search(effort="thorough")
+    assert without.objective <= normal.objective
+    assert any("no classes by diving" in remark for remark in without.trace)
 
 
 def test_no_clock_changes_the_classes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,15 +159,3 @@ def test_no_clock_changes_the_classes(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(pricing, "_SECONDS_A_STEP", seconds)
         again = diving(problem, budget=Budget.of(1e6))
         assert again.assignment.labels.tolist() == found  # type: ignore[union-attr]
-
-
-def test_without_classes_by_diving_the_others_are_improved(
-    large: Problem, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What a normal effort reaches is improved on, and the reason is in the trace."""
-    monkeypatch.setattr("anonymip.heuristics.classes.diving._JOINING", -1)
-    normal, thorough = (
-        local_search(large, from_method="best", effort=effort) for effort in ("normal", "thorough")
-    )
-    assert thorough.objective <= normal.objective
-    assert any("no classes by diving" in remark for remark in thorough.trace)
