@@ -15,7 +15,6 @@ from anonymip.graphs.weighted.assignment import assign
 from anonymip.heuristics.freeform.set_growth import (
     NUMBERS,
     SetStates,
-    SetTerms,
     fill_weights,
     new_states,
     new_table,
@@ -41,7 +40,6 @@ class MatchingExchange:
     """
 
     problem: Problem
-    terms: SetTerms | None
     states: SetStates | None
     costs: NDArray[np.floating]
     rng: np.random.Generator
@@ -57,15 +55,14 @@ class MatchingExchange:
         precision = np.float64 if n <= NUMBERS.double else np.float32
         costs: NDArray[np.floating] = np.empty((n, n), precision)
         if problem.compiled.has_tables:
-            terms = set_terms(problem)
-            return cls(problem, terms, new_states(terms, degree), costs, rng)
+            return cls(problem, new_states(set_terms(problem), degree), costs, rng)
         if n > NUMBERS.untabled:
             raise UnsupportedObjective(
                 f"objective {problem.objective.name!r} has no tables, and {n} records are too many "
                 "to compute it for all pairs",
                 remedy=f"Use parts of at most {NUMBERS.untabled} records",
             )
-        return cls(problem, None, None, costs, rng)
+        return cls(problem, None, costs, rng)
 
     def run_pass(self, cover: Cover, budget: Budget) -> tuple[Cover, float, Stopped | None]:
         """Draw a decomposition of a cover and assign each of its matchings again.
@@ -111,12 +108,12 @@ class MatchingExchange:
     def _fill_costs(self, sets: Codes, column: int, budget: Budget) -> Stopped | None:
         """Write what each set without one matching costs with each original in addition."""
         rest = np.delete(sets, column, axis=1)
-        terms, states = self.terms, self.states
-        if terms is None or states is None:
+        states = self.states
+        if states is None:
             return self._fill_by_batches(rest, budget)
-        cursor, table = np.zeros(1, np.int64), new_table(terms)
+        cursor, table = np.zeros(1, np.int64), new_table(states.terms)
         everyone = np.empty(0, np.int64)
-        step = partial(_fill_step, terms, states, rest, everyone, table, self.costs, cursor)
+        step = partial(_fill_step, states, rest, everyone, table, self.costs, cursor)
         return run_in_steps(step, len(sets), budget, "weighing matches", first=200)
 
     def _fill_by_batches(self, rest: Codes, budget: Budget) -> Stopped | None:
@@ -137,7 +134,6 @@ class MatchingExchange:
 
 @kernel
 def _fill_step(
-    terms: SetTerms,
     states: SetStates,
     rest: Codes,
     everyone: Ints,
@@ -149,8 +145,8 @@ def _fill_step(
     """Write the costs of the next `amount` sets."""
     n = len(rest)
     for i in range(cursor[0], min(cursor[0] + amount, n)):
-        rebuild(terms, states, i, rest[i])
-        fill_weights(terms, states, i, everyone, table, costs[i])
+        rebuild(states, i, rest[i])
+        fill_weights(states, i, everyone, table, costs[i])
         for at in range(rest.shape[1]):
             costs[i, rest[i, at]] = np.inf
         cursor[0] = i + 1
@@ -200,17 +196,7 @@ def swap_matches(
     cursor, gain = np.zeros(1, np.int64), np.zeros(1)
     step = partial(
         _swap_step,
-        terms,
-        states,
-        spare,
-        members,
-        sizes,
-        reciprocal,
-        order,
-        table,
-        weights,
-        gain,
-        cursor,
+        *(states, spare, members, sizes, reciprocal, order, table, weights, gain, cursor),
     )
     stopped = run_in_steps(step, n, budget, "swapping matches", first=10)
     return Cover(cover.start, members[inside]), float(gain[0]), stopped
@@ -218,7 +204,6 @@ def swap_matches(
 
 @kernel
 def _swap_step(
-    terms: SetTerms,
     states: SetStates,
     spare: SetStates,
     members: Codes,
@@ -242,8 +227,8 @@ def _swap_step(
             # The set without the leaving original: a member twice instead, which costs nothing.
             others = members[i, : sizes[i]].copy()
             others[place] = others[0] if place else others[1]
-            rebuild(terms, states, i, others)
-            fill_weights(terms, states, i, order[:0], table, weights)
+            rebuild(states, i, others)
+            fill_weights(states, i, order[:0], table, weights)
             # What the set holds, the leaving original too, cannot come in.
             for at in range(sizes[i]):
                 weights[members[i, at]] = np.inf
@@ -257,7 +242,7 @@ def _swap_step(
                 for j in range(n):
                     if j in (i, coming) or not _is_in(members, sizes, j, coming):
                         continue
-                    found = _gain(terms, spare, members, sizes, reciprocal, i, leaving, coming, j)
+                    found = _gain(spare, members, sizes, reciprocal, i, leaving, coming, j)
                     if found > best:
                         best, first, second = found, coming, j
             # Sets i and `second` exchange originals: sizes stay, and in how many sets each one is.
@@ -290,7 +275,6 @@ def _put(members: Codes, sizes: Ints, i: int, old: int, new: int) -> None:
 
 @kernel
 def _gain(
-    terms: SetTerms,
     spare: SetStates,
     members: Codes,
     sizes: Ints,
@@ -305,23 +289,21 @@ def _gain(
         return -np.inf
     if _is_in(members, sizes, j, leaving):
         return -np.inf
-    gain = _fall(terms, spare, members, sizes, i, leaving, coming)
-    gain += _fall(terms, spare, members, sizes, j, coming, leaving)
+    gain = _fall(spare, members, sizes, i, leaving, coming)
+    gain += _fall(spare, members, sizes, j, coming, leaving)
     if reciprocal:
-        gain += _fall(terms, spare, members, sizes, leaving, i, j)
-        gain += _fall(terms, spare, members, sizes, coming, j, i)
+        gain += _fall(spare, members, sizes, leaving, i, j)
+        gain += _fall(spare, members, sizes, coming, j, i)
     return gain
 
 
 @kernel
-def _fall(
-    terms: SetTerms, spare: SetStates, members: Codes, sizes: Ints, i: int, old: int, new: int
-) -> float:
+def _fall(spare: SetStates, members: Codes, sizes: Ints, i: int, old: int, new: int) -> float:
     """Return by how much the loss of one set falls if a member is replaced."""
     held = members[i, : sizes[i]].copy()
     # All in one place of the spare states: what is not comparable to others cancels out.
-    rebuild(terms, spare, 0, held)
-    before = set_loss(terms, spare, 0)
+    rebuild(spare, 0, held)
+    before = set_loss(spare, 0)
     held[held == old] = new
-    rebuild(terms, spare, 0, held)
-    return before - set_loss(terms, spare, 0)
+    rebuild(spare, 0, held)
+    return before - set_loss(spare, 0)

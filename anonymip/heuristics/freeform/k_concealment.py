@@ -13,7 +13,6 @@ from anonymip.graphs import components
 from anonymip.heuristics.freeform.partitioned import finish_cover
 from anonymip.heuristics.freeform.set_growth import (
     SetStates,
-    SetTerms,
     fill_weights,
     increase,
     new_states,
@@ -93,8 +92,7 @@ class Growth:
     def __init__(self, problem: Problem, *, by_loss: bool) -> None:
         self._n, self._k, self._by_loss = problem.n, problem.k, by_loss
         self._losses = np.zeros(problem.n)  # since the records were exact
-        self._terms = set_terms(problem)
-        self._states = new_states(self._terms, problem.n)
+        self._states = new_states(set_terms(problem), problem.n)
         self._cells = exact_cells(problem.microdata)
         self._rows: list[Codes] = []
         self._workspace = np.empty(problem.n, np.int32)
@@ -119,26 +117,18 @@ class Growth:
         """Let published records take in originals."""
         for i, records in sets.items():
             for record in records:
-                self._losses[i] += increase(self._terms, self._states, i, record)
-                take(self._terms, self._states, i, record)
+                self._losses[i] += increase(self._states, i, record)
+                take(self._states, i, record)
                 widen(self._cells, i, record)
 
     def expand(self, budget: Budget, phase: str = _PHASES[0]) -> Stopped | None:
         """Let published records take in the k - 1 originals that cost them least, one by one."""
         cursor = np.zeros(1, np.int64)
-        table, weights = new_table(self._terms), np.empty(self._n)
+        table, weights = new_table(self._states.terms), np.empty(self._n)
         everyone = np.empty(0, np.int64)
         step = partial(
             _expand_step,
-            self._terms,
-            self._states,
-            self._cells,
-            self._k,
-            self._losses,
-            everyone,
-            table,
-            weights,
-            cursor,
+            *(self._states, self._cells, self._k, self._losses, everyone, table, weights, cursor),
         )
         return run_in_steps(lambda amount: _checked(step(amount)), self._n, budget, phase)
 
@@ -147,14 +137,7 @@ class Growth:
         cursor, weights = np.zeros(1, np.int64), np.empty(self._n)
         step = partial(
             _hide_step,
-            self._terms,
-            self._states,
-            self._cells,
-            self._k,
-            self._losses,
-            self._by_loss,
-            weights,
-            cursor,
+            *(self._states, self._cells, self._k, self._losses, self._by_loss, weights, cursor),
         )
         return run_in_steps(lambda amount: _checked(step(amount)), self._n, budget, phase)
 
@@ -165,9 +148,7 @@ class Growth:
         already, as in Prim's algorithm. Complexity: O(n^2 m) time.
         """
         cost, through = np.full(self._n, np.inf), np.full(self._n, -1)
-        step = partial(
-            _reach_step, self._terms, self._states, self._cells, self._losses, cost, through
-        )
+        step = partial(_reach_step, self._states, self._cells, self._losses, cost, through)
         for record in wide:
             step(record)
         for done in range(len(wide), self._n):
@@ -199,11 +180,11 @@ class Growth:
         if np.count_nonzero(effective) >= self._k:
             return False
         others = holders[~effective]
-        costs = np.array([increase(self._terms, self._states, original, other) for other in others])
+        costs = np.array([increase(self._states, original, other) for other in others])
         best = int(costs.argmin())
         if costs[best] == np.inf:
             _checked(-1)
-        take(self._terms, self._states, original, others[best])
+        take(self._states, original, others[best])
         widen(self._cells, original, others[best])
         self._rows[original] = self._row(original)
         return True
@@ -225,7 +206,6 @@ def _checked(done: int) -> int:
 
 @kernel
 def _expand_step(
-    terms: SetTerms,
     states: SetStates,
     cells: PublishedCells,
     k: int,
@@ -242,7 +222,7 @@ def _expand_step(
     for i in range(cursor[0], min(cursor[0] + amount, n)):
         members[0] = i
         for size in range(1, k):
-            fill_weights(terms, states, i, everyone, table, weights)
+            fill_weights(states, i, everyone, table, weights)
             for at in range(size):
                 weights[members[at]] = np.inf
             best = int(np.argmin(weights))
@@ -250,7 +230,7 @@ def _expand_step(
                 return -1
             members[size] = best
             losses[i] += weights[best]
-            take(terms, states, i, best)
+            take(states, i, best)
             widen(cells, i, best)
         cursor[0] = i + 1
     return cursor[0]
@@ -258,7 +238,6 @@ def _expand_step(
 
 @kernel
 def _hide_step(
-    terms: SetTerms,
     states: SetStates,
     cells: PublishedCells,
     k: int,
@@ -278,7 +257,7 @@ def _hide_step(
                 missing -= 1
                 weights[i] = np.inf
             elif missing > 0:
-                weights[i] = increase(terms, states, i, original)
+                weights[i] = increase(states, i, original)
                 if by_loss:
                     weights[i] += losses[i]
         for _ in range(missing):
@@ -286,7 +265,7 @@ def _hide_step(
             if weights[best] == np.inf:
                 return -1
             losses[best] += weights[best] - (losses[best] if by_loss else 0.0)
-            take(terms, states, best, original)
+            take(states, best, original)
             widen(cells, best, original)
             weights[best] = np.inf
         cursor[0] = original + 1
@@ -295,7 +274,6 @@ def _hide_step(
 
 @kernel
 def _reach_step(
-    terms: SetTerms,
     states: SetStates,
     cells: PublishedCells,
     losses: Floats,
@@ -306,12 +284,12 @@ def _reach_step(
     """Let a record take in the one that its way leads through, and others find theirs over it."""
     if through[record] >= 0:
         losses[record] += cost[record]
-        take(terms, states, record, through[record])
+        take(states, record, through[record])
         widen(cells, record, through[record])
     through[record], cost[record] = record, np.inf
     for i in range(len(cost)):
         if through[i] != i:
-            grown = increase(terms, states, i, record)
+            grown = increase(states, i, record)
             if grown < cost[i]:
                 cost[i], through[i] = grown, record
 

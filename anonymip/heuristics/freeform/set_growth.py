@@ -253,6 +253,8 @@ class SetStates(Packed):
 
     Parameters
     ----------
+    terms
+        Of the loss, with the records.
     low, high
         (n, r) ends of the ranges.
     counts
@@ -265,6 +267,7 @@ class SetStates(Packed):
         (n, p) lowest and highest rank.
     """
 
+    terms: SetTerms
     low: Floats
     high: Floats
     counts: Codes
@@ -281,6 +284,7 @@ def new_states(terms: SetTerms, largest: int) -> SetStates:
     starts = np.cumsum(np.concatenate([[0], capacity])).astype(np.int64)
     p = len(terms.pair_sizes)
     states = SetStates(
+        terms,
         np.empty((n, r)),
         np.empty((n, r)),
         np.empty((n, len(capacity)), np.int32),
@@ -289,7 +293,7 @@ def new_states(terms: SetTerms, largest: int) -> SetStates:
         np.empty((n, p), np.int32),
         np.empty((n, p), np.int32),
     )
-    open_own_sets(terms, states)
+    open_own_sets(states)
     return states
 
 
@@ -299,24 +303,24 @@ def new_table(terms: SetTerms) -> Floats:
 
 
 @kernel
-def open_set(terms: SetTerms, states: SetStates, i: int, record: int) -> None:
+def open_set(states: SetStates, i: int, record: int) -> None:
     """Let the set of published record i hold one record and no other."""
-    for r in range(len(terms.range_up)):
-        states.low[i, r] = terms.range_values[r, record]
-        states.high[i, r] = terms.range_values[r, record]
-    for s in range(len(terms.set_sizes)):
+    for r in range(len(states.terms.range_up)):
+        states.low[i, r] = states.terms.range_values[r, record]
+        states.high[i, r] = states.terms.range_values[r, record]
+    for s in range(len(states.terms.set_sizes)):
         states.counts[i, s] = 1
-        states.listed[i, states.list_start[s]] = terms.set_codes[s, record]
-    for p in range(len(terms.pair_sizes)):
-        states.pair_low[i, p] = terms.pair_codes[p, record]
-        states.pair_high[i, p] = terms.pair_codes[p, record]
+        states.listed[i, states.list_start[s]] = states.terms.set_codes[s, record]
+    for p in range(len(states.terms.pair_sizes)):
+        states.pair_low[i, p] = states.terms.pair_codes[p, record]
+        states.pair_high[i, p] = states.terms.pair_codes[p, record]
 
 
 @kernel
-def open_own_sets(terms: SetTerms, states: SetStates) -> None:
+def open_own_sets(states: SetStates) -> None:
     """Let every set hold its own record and no other."""
     for i in range(len(states.counts)):
-        open_set(terms, states, i, i)
+        open_set(states, i, i)
 
 
 @kernel
@@ -330,134 +334,133 @@ def holds(states: SetStates, i: int, s: int, code: int) -> bool:
 
 
 @kernel
-def take(terms: SetTerms, states: SetStates, i: int, record: int) -> None:
+def take(states: SetStates, i: int, record: int) -> None:
     """Let the set of published record i take in a record.
 
     Complexity: O(m + k s) time for s set terms.
     """
-    for r in range(len(terms.range_up)):
-        value = terms.range_values[r, record]
+    for r in range(len(states.terms.range_up)):
+        value = states.terms.range_values[r, record]
         states.low[i, r] = min(states.low[i, r], value)
         states.high[i, r] = max(states.high[i, r], value)
-    for s in range(len(terms.set_sizes)):
-        code = terms.set_codes[s, record]
+    for s in range(len(states.terms.set_sizes)):
+        code = states.terms.set_codes[s, record]
         if not holds(states, i, s, code):
             states.listed[i, states.list_start[s] + states.counts[i, s]] = code
             states.counts[i, s] += 1
-    for p in range(len(terms.pair_sizes)):
-        code = terms.pair_codes[p, record]
+    for p in range(len(states.terms.pair_sizes)):
+        code = states.terms.pair_codes[p, record]
         states.pair_low[i, p] = min(states.pair_low[i, p], code)
         states.pair_high[i, p] = max(states.pair_high[i, p], code)
 
 
 @kernel
-def rebuild(terms: SetTerms, states: SetStates, i: int, members: Codes) -> None:
+def rebuild(states: SetStates, i: int, members: Codes) -> None:
     """Let the set of published record i hold the given records (one or more) and no other."""
-    open_set(terms, states, i, members[0])
+    open_set(states, i, members[0])
     for at in range(1, len(members)):
-        take(terms, states, i, members[at])
+        take(states, i, members[at])
 
 
 @kernel
-def set_loss(terms: SetTerms, states: SetStates, i: int) -> float:
+def set_loss(states: SetStates, i: int) -> float:
     """Return the loss of published record i, ranges counted from its own value.
 
     Ends of ranges enter as distances from the record itself, so the loss lacks what publishing
     the record as it is costs; it serves to compare sets of one record.
     """
     loss = 0.0
-    for r in range(len(terms.range_up)):
-        own = terms.range_values[r, i]
-        loss += terms.range_down[r] * (own - states.low[i, r])
-        loss += terms.range_up[r] * (states.high[i, r] - own)
-        if states.high[i, r] - states.low[i, r] > terms.range_cap[r]:
+    for r in range(len(states.terms.range_up)):
+        own = states.terms.range_values[r, i]
+        loss += states.terms.range_down[r] * (own - states.low[i, r])
+        loss += states.terms.range_up[r] * (states.high[i, r] - own)
+        if states.high[i, r] - states.low[i, r] > states.terms.range_cap[r]:
             loss = np.inf
-    for s in range(len(terms.set_sizes)):
-        loss += terms.set_losses[terms.set_start[s] + states.counts[i, s]]
-    for p in range(len(terms.pair_sizes)):
-        loss += ends_loss(terms, p, states.pair_low[i, p], states.pair_high[i, p])
+    for s in range(len(states.terms.set_sizes)):
+        loss += states.terms.set_losses[states.terms.set_start[s] + states.counts[i, s]]
+    for p in range(len(states.terms.pair_sizes)):
+        loss += ends_loss(states.terms, p, states.pair_low[i, p], states.pair_high[i, p])
     return loss
 
 
 @kernel
-def fill_losses(terms: SetTerms, states: SetStates, losses: Floats) -> None:
+def fill_losses(states: SetStates, losses: Floats) -> None:
     """Write the (n,) losses of the published records, what publishing them exactly costs included.
 
     Records with equal sets have the same bits. Complexity: O(n m) time.
     """
     for i in range(len(losses)):
-        loss = terms.constant
-        for r in range(len(terms.range_up)):
-            low, down, up = states.low[i, r], terms.range_down[r], terms.range_up[r]
+        loss = states.terms.constant
+        for r in range(len(states.terms.range_up)):
+            low, down, up = states.low[i, r], states.terms.range_down[r], states.terms.range_up[r]
             loss += up * (states.high[i, r] - low) + (up - down) * low
-        for s in range(len(terms.set_sizes)):
-            loss += terms.set_losses[terms.set_start[s] + states.counts[i, s]]
-        for p in range(len(terms.pair_sizes)):
-            loss += ends_loss(terms, p, states.pair_low[i, p], states.pair_high[i, p])
+        for s in range(len(states.terms.set_sizes)):
+            loss += states.terms.set_losses[states.terms.set_start[s] + states.counts[i, s]]
+        for p in range(len(states.terms.pair_sizes)):
+            loss += ends_loss(states.terms, p, states.pair_low[i, p], states.pair_high[i, p])
         losses[i] = loss
 
 
 @kernel
-def increase(terms: SetTerms, states: SetStates, i: int, record: int) -> float:
+def increase(states: SetStates, i: int, record: int) -> float:
     """Return by how much the loss of published record i rises if it takes in a record.
 
     The same bits as :func:`fill_weights` gives; infinite if a limit forbids it.
     """
     weight = 0.0
-    for r in range(len(terms.range_up)):
-        value = terms.range_values[r, record]
+    for r in range(len(states.terms.range_up)):
+        value = states.terms.range_values[r, record]
         low, high = states.low[i, r], states.high[i, r]
-        weight += terms.range_down[r] * max(low - value, 0.0) + terms.range_up[r] * max(
-            value - high, 0.0
-        )
-        if max(high, value) - min(low, value) > terms.range_cap[r]:
+        weight += states.terms.range_down[r] * max(low - value, 0.0) + states.terms.range_up[
+            r
+        ] * max(value - high, 0.0)
+        if max(high, value) - min(low, value) > states.terms.range_cap[r]:
             weight = np.inf
-    for s in range(len(terms.set_sizes)):
-        if not holds(states, i, s, terms.set_codes[s, record]):
-            at = terms.set_start[s] + states.counts[i, s]
-            weight += terms.set_losses[at + 1] - terms.set_losses[at]
-    for p in range(len(terms.pair_sizes)):
-        code, low, high = terms.pair_codes[p, record], states.pair_low[i, p], states.pair_high[i, p]
-        now = ends_loss(terms, p, low, high)
-        weight += ends_loss(terms, p, min(low, code), max(high, code)) - now
+    for s in range(len(states.terms.set_sizes)):
+        if not holds(states, i, s, states.terms.set_codes[s, record]):
+            at = states.terms.set_start[s] + states.counts[i, s]
+            weight += states.terms.set_losses[at + 1] - states.terms.set_losses[at]
+    for p in range(len(states.terms.pair_sizes)):
+        code, low, high = (
+            states.terms.pair_codes[p, record],
+            states.pair_low[i, p],
+            states.pair_high[i, p],
+        )
+        now = ends_loss(states.terms, p, low, high)
+        weight += ends_loss(states.terms, p, min(low, code), max(high, code)) - now
     return weight
 
 
 @kernel
-def fill_table(terms: SetTerms, states: SetStates, i: int, table: Floats) -> None:
+def fill_table(states: SetStates, i: int, table: Floats) -> None:
     """Write what each value of each set and pair term would add to the loss of published record i.
 
     Complexity: O(number of values) time.
     """
-    sets = len(terms.set_sizes)
+    sets = len(states.terms.set_sizes)
     for s in range(sets):
-        begin, count = terms.table_start[s], states.counts[i, s]
+        begin, count = states.terms.table_start[s], states.counts[i, s]
         rise = 0.0
-        if count < terms.set_sizes[s]:
-            at = terms.set_start[s] + count
-            rise = terms.set_losses[at + 1] - terms.set_losses[at]
-        table[begin : begin + terms.set_sizes[s]] = rise
+        if count < states.terms.set_sizes[s]:
+            at = states.terms.set_start[s] + count
+            rise = states.terms.set_losses[at + 1] - states.terms.set_losses[at]
+        table[begin : begin + states.terms.set_sizes[s]] = rise
         for place in range(states.list_start[s], states.list_start[s] + count):
             table[begin + states.listed[i, place]] = 0.0
-    for p in range(len(terms.pair_sizes)):
+    for p in range(len(states.terms.pair_sizes)):
         begin, low, high = (
-            terms.table_start[sets + p],
+            states.terms.table_start[sets + p],
             states.pair_low[i, p],
             states.pair_high[i, p],
         )
-        now = ends_loss(terms, p, low, high)
-        for code in range(terms.pair_sizes[p]):
-            table[begin + code] = ends_loss(terms, p, min(low, code), max(high, code)) - now
+        now = ends_loss(states.terms, p, low, high)
+        for code in range(states.terms.pair_sizes[p]):
+            table[begin + code] = ends_loss(states.terms, p, min(low, code), max(high, code)) - now
 
 
 @kernel
 def fill_weights(
-    terms: SetTerms,
-    states: SetStates,
-    i: int,
-    candidates: Ints,
-    table: Floats,
-    weights: NDArray[np.floating],
+    states: SetStates, i: int, candidates: Ints, table: Floats, weights: NDArray[np.floating]
 ) -> None:
     """Write the weights of published record i with the candidates, infinite where forbidden.
 
@@ -466,17 +469,21 @@ def fill_weights(
     O(number of values + m times the candidates) time; each term is one pass.
     """
     # What each value adds is computed once; then every term is one pass over the candidates.
-    fill_table(terms, states, i, table)
-    count = len(candidates) if len(candidates) else terms.range_values.shape[1]
+    fill_table(states, i, table)
+    count = len(candidates) if len(candidates) else states.terms.range_values.shape[1]
     count = min(count, len(weights))
     for at in range(count):
         weights[at] = 0.0
-    sets = len(terms.set_sizes)
+    sets = len(states.terms.set_sizes)
     everyone = len(candidates) == 0
-    for r in range(len(terms.range_up)):
+    for r in range(len(states.terms.range_up)):
         low, high = states.low[i, r], states.high[i, r]
-        down, up, cap = terms.range_down[r], terms.range_up[r], terms.range_cap[r]
-        values = terms.range_values[r]
+        down, up, cap = (
+            states.terms.range_down[r],
+            states.terms.range_up[r],
+            states.terms.range_cap[r],
+        )
+        values = states.terms.range_values[r]
         # What it costs to widen the range downwards and upwards.
         if everyone:
             for at in range(count):
@@ -492,9 +499,11 @@ def fill_weights(
                 if max(high, value) - min(low, value) > cap:
                     weights[at] = np.inf
     # Penalties of set and pair terms are in the table, by value.
-    for term in range(sets + len(terms.pair_sizes)):
-        codes = terms.set_codes[term] if term < sets else terms.pair_codes[term - sets]
-        entries = table[terms.table_start[term] : terms.table_start[term + 1]]
+    for term in range(sets + len(states.terms.pair_sizes)):
+        codes = (
+            states.terms.set_codes[term] if term < sets else states.terms.pair_codes[term - sets]
+        )
+        entries = table[states.terms.table_start[term] : states.terms.table_start[term + 1]]
         if everyone:
             for at in range(count):
                 weights[at] += entries[codes[at]]

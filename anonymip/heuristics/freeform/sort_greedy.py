@@ -118,7 +118,7 @@ def sort_greedy(
                 room = quota - (rounds.cover.sizes - before)
                 blocks = new_blocks(rounds.weights, room, published=True, bounded=False)
             choices = new_choices(blocks, quota, before)
-            match_left(rounds.cover, rounds.weights, rounds.search, choices, rounds.limited)
+            match_left(rounds.cover, rounds.weights, rounds.search, choices)
         rounds.refresh(before)
         if stopped is not None:
             break

@@ -81,16 +81,16 @@ def check_loss(case: Case, solution: Solution) -> None:
 def expected_sets(problem: Problem, reference: Callable[..., list[list[int]]]) -> list[list[int]]:
     """Return what a reference finds, with the package's weights, so that ties are the same."""
     rounds = Rounds.of(problem, "test", Budget(), reciprocal=False, sort_greedy=sort_greedy)
-    terms, states = rounds.weights.terms, rounds.weights.states
+    states = rounds.weights.states
 
     def weight(one: list[int], record: int) -> float:
-        rebuild(terms, states, one[0], np.array(one, np.int32))
-        return float(increase(terms, states, one[0], record))
+        rebuild(states, one[0], np.array(one, np.int32))
+        return float(increase(states, one[0], record))
 
     def loss(one: list[int]) -> float:
-        rebuild(terms, states, one[0], np.array(one, np.int32))
+        rebuild(states, one[0], np.array(one, np.int32))
         losses = np.empty(problem.n)
-        fill_losses(terms, states, losses)
+        fill_losses(states, losses)
         return float(losses[one[0]])
 
     more = {"loss": loss} if reference is sort_greedy_sets_by_loss else {}

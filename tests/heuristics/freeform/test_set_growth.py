@@ -57,12 +57,12 @@ def test_weights_are_increases_of_the_loss(case: Case, data: st.DataObject) -> N
     row, part = np.empty(case.n), np.empty(2)
     for i, one in enumerate(grown_sets(case, data)):
         for record in one[1:]:
-            take(terms, states, i, record)
-        fill_weights(terms, states, i, NOBODY, table, row)
-        fill_weights(terms, states, i, np.array([case.n - 1, 0]), table, part)
+            take(states, i, record)
+        fill_weights(states, i, NOBODY, table, row)
+        fill_weights(states, i, np.array([case.n - 1, 0]), table, part)
         assert part.tolist() == [row[-1], row[0]]
         for record in range(case.n):
-            assert row[record] == increase(terms, states, i, record)
+            assert row[record] == increase(states, i, record)
             wanted = naive_weight(case, one, record)
             assert row[record] == pytest.approx(wanted, abs=1e-9 * max(1.0, case.set_loss(one)))
 
@@ -74,16 +74,16 @@ def test_rebuilt_sets_are_those_that_grew(case: Case, data: st.DataObject) -> No
     grown, built = new_states(terms, case.n), new_states(terms, case.n)
     for i, one in enumerate(grown_sets(case, data)):
         for record in one[1:]:
-            take(terms, grown, i, record)
+            take(grown, i, record)
         shuffled = data.draw(st.permutations(one))
-        take(terms, built, i, (i + 1) % case.n)
-        rebuild(terms, built, i, np.array(shuffled, np.int32))
-        assert set_loss(terms, built, i) == set_loss(terms, grown, i)
+        take(built, i, (i + 1) % case.n)
+        rebuild(built, i, np.array(shuffled, np.int32))
+        assert set_loss(built, i) == set_loss(grown, i)
         for record in range(case.n):
-            assert increase(terms, built, i, record) == increase(terms, grown, i, record)
-        rise = set_loss(terms, grown, i)
-        rebuild(terms, built, i, np.array([i], np.int32))
-        rise -= set_loss(terms, built, i)
+            assert increase(built, i, record) == increase(grown, i, record)
+        rise = set_loss(grown, i)
+        rebuild(built, i, np.array([i], np.int32))
+        rise -= set_loss(built, i)
         naive = case.set_loss(one) - case.set_loss([i])
         assert rise == pytest.approx(naive, abs=1e-9 * max(1.0, case.set_loss(one)))
 
@@ -99,9 +99,9 @@ def test_infinite_weights_are_what_limits_forbid(case: Case, data: st.DataObject
         one = [i]
         for record in data.draw(st.permutations(range(case.n))):
             allowed = math.isfinite(limits_only.set_loss([*one, record]))
-            assert math.isfinite(increase(terms, states, i, record)) == allowed
+            assert math.isfinite(increase(states, i, record)) == allowed
             if allowed and record != i:
-                take(terms, states, i, record)
+                take(states, i, record)
                 one.append(record)
 
 

@@ -123,7 +123,7 @@ def new_blocks(weights: PairWeights, places: Ints, *, published: bool, bounded: 
     whether published records are chosen, else originals. `bounded`: whether bounds are wanted,
     which hold if no penalty is negative and the loss monotone.
     """
-    terms = weights.terms
+    terms = weights.states.terms
     r, n = terms.range_values.shape
     s, p = len(terms.set_sizes), len(terms.pair_sizes)
     length = _PUBLISHED if published else _ORIGINALS
@@ -166,8 +166,8 @@ def make_blocks(blocks: Blocks, weights: PairWeights) -> None:
 
     Complexity: O(n m) time for originals, O(n times the number of values) for published records.
     """
-    terms, states = weights.terms, weights.states
-    own = blocks.originals
+    states, own = weights.states, blocks.originals
+    terms = states.terms
     # Items keep the order of the records, so that a block holds neighbours.
     kept = 0
     for record in range(len(blocks.places)):
@@ -197,26 +197,24 @@ def make_blocks(blocks: Blocks, weights: PairWeights) -> None:
             blocks.low[r, b] = low
             blocks.high[r, b] = high
         if blocks.published:
-            _bound_penalties(blocks, terms, states, b, held)
+            _bound_penalties(blocks, states, b, held)
         else:
             _bound_codes(blocks, terms, b, held)
 
 
 @kernel
-def _bound_penalties(
-    blocks: Blocks, terms: SetTerms, states: SetStates, b: int, held: Ints
-) -> None:
+def _bound_penalties(blocks: Blocks, states: SetStates, b: int, held: Ints) -> None:
     """Write the penalties that no set of a block of published records undercuts."""
     least, begin = np.full(len(blocks.table), np.inf), blocks.penalties.begin
     for i in held:
-        fill_table(terms, states, i, blocks.table)
+        fill_table(states, i, blocks.table)
         for value in range(len(least)):
             least[value] = min(least[value], blocks.table[value])
     # Value by value, so that the bounds of all blocks for one value are a row.
     for term in range(len(begin)):
         if begin[term] >= 0:
-            start = terms.table_start[term]
-            for value in range(terms.table_start[term + 1] - start):
+            start = states.terms.table_start[term]
+            for value in range(states.terms.table_start[term + 1] - start):
                 blocks.penalties.least[begin[term] + value, b] = least[start + value]
 
 
@@ -242,7 +240,8 @@ def _bound_codes(blocks: Blocks, terms: SetTerms, b: int, held: Ints) -> None:
 @kernel
 def _fill_bounds(blocks: Blocks, weights: PairWeights, chooser: int, count: int) -> None:
     """Add up the least penalty of each term in the order in which a weight adds up its own."""
-    terms, states, bounds = weights.terms, weights.states, blocks.bounds
+    states, bounds = weights.states, blocks.bounds
+    terms = states.terms
     bounds[:count] = 0.0
     for r in range(len(terms.range_up)):
         # What it costs where the block lies below the chooser, and above it.
@@ -257,7 +256,7 @@ def _fill_bounds(blocks: Blocks, weights: PairWeights, chooser: int, count: int)
             down, up = low - most[b], least[b] - high
             bounds[b] += below * (down if down > 0.0 else 0.0) + above * (up if up > 0.0 else 0.0)
     if not blocks.published:
-        _add_code_bounds(blocks, terms, states, chooser, count)
+        _add_code_bounds(blocks, states, chooser, count)
         return
     sets, begin = len(terms.set_sizes), blocks.penalties.begin
     for term in range(len(begin)):
@@ -273,28 +272,26 @@ def _fill_bounds(blocks: Blocks, weights: PairWeights, chooser: int, count: int)
 
 
 @kernel
-def _add_code_bounds(
-    blocks: Blocks, terms: SetTerms, states: SetStates, i: int, count: int
-) -> None:
+def _add_code_bounds(blocks: Blocks, states: SetStates, i: int, count: int) -> None:
     """Add what the set of published record i pays for the cheapest values of each block."""
     bounds, own = blocks.bounds, blocks.originals
     # A block that shares no bit with the set holds only values that are new to it.
-    for s in range(len(terms.set_sizes)):
+    for s in range(len(states.terms.set_sizes)):
         mask = np.uint64(0)
         begin = states.list_start[s]
         for place in range(begin, begin + states.counts[i, s]):
             mask |= np.uint64(1) << np.uint64(states.listed[i, place] & 63)
         # A further value costs the same whichever it is.
         rise = 0.0
-        if states.counts[i, s] < terms.set_sizes[s]:
-            at = terms.set_start[s] + states.counts[i, s]
-            rise = terms.set_losses[at + 1] - terms.set_losses[at]
+        if states.counts[i, s] < states.terms.set_sizes[s]:
+            at = states.terms.set_start[s] + states.counts[i, s]
+            rise = states.terms.set_losses[at + 1] - states.terms.set_losses[at]
         masks = own.masks[s]
         for b in range(count):
             bounds[b] += rise if (masks[b] & mask) == np.uint64(0) else 0.0
-    for p in range(len(terms.pair_sizes)):
+    for p in range(len(states.terms.pair_sizes)):
         low_code, high_code = states.pair_low[i, p], states.pair_high[i, p]
-        begin = terms.table_start[len(terms.set_sizes) + p]
+        begin = states.terms.table_start[len(states.terms.set_sizes) + p]
         # The rank of the block within the range of the set or nearest to it: none costs less.
         for b in range(count):
             code = max(own.pair_low[p, b], min(low_code, own.pair_high[p, b]))
@@ -311,8 +308,8 @@ def _weigh_block(blocks: Blocks, pairs: PairWeights, chooser: int, begin: int, e
         for at in range(len(items)):
             weights[at] = pairs.matrix[chooser, items[at]]
         return
-    own = blocks.originals
-    terms, states = pairs.terms, pairs.states
+    states, own = pairs.states, blocks.originals
+    terms = states.terms
     weights[:] = 0.0
     # Ranges: what each costs to stretch, column by column; beyond a limit nothing can be taken in.
     for r in range(len(terms.range_up)):
@@ -414,7 +411,7 @@ def find_cheapest(
         blocks.marks[cover.members[chooser, at]] = blocks.cursor[2]
     # What each value would cost this set, once for all blocks.
     if not blocks.published and weights.matrix.shape[0] == 0:
-        fill_table(weights.terms, weights.states, chooser, blocks.table)
+        fill_table(weights.states, chooser, blocks.table)
     held, own = 0, -1
     if bounded and count > 0:
         _fill_bounds(blocks, weights, chooser, count)

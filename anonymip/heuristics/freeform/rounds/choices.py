@@ -88,20 +88,13 @@ def choose_in_order(
     """
     blocks = new_blocks(rounds.weights, quota, published=by_originals, bounded=rounds.bounds_hold)
     choices = new_choices(blocks, quota, rounds.cover.sizes.copy())
-    step = partial(
-        _choose_step, rounds.cover, rounds.weights, rounds.search, choices, rounds.limited
-    )
+    step = partial(_choose_step, rounds.cover, rounds.weights, rounds.search, choices)
     return run_in_steps(step, len(choices.choosers), budget, phase, first=100)
 
 
 @kernel
 def _choose_step(
-    cover: GrowingCover,
-    weights: PairWeights,
-    search: PathSearch,
-    choices: Choices,
-    limited: bool,
-    amount: int,
+    cover: GrowingCover, weights: PairWeights, search: PathSearch, choices: Choices, amount: int
 ) -> int:
     """Make up to `amount` further choices; return how many are made."""
     for _ in range(amount):
@@ -116,12 +109,12 @@ def _choose_step(
         else:
             # Predecessors hand over their match, the nearest first.
             for earlier in range(at - 1, -1, -1):
-                match = _hand_over(cover, weights, choices, earlier, chooser, limited)
+                match = _hand_over(cover, weights, choices, earlier, chooser)
                 if match >= 0:
                     break
         choices.chosen[at] = match
         if match < 0:
-            _match_by_path(cover, weights, search, choices, chooser, limited)
+            _match_by_path(cover, weights, search, choices, chooser)
         choices.cursor[0] += 1
     return choices.cursor[0]
 
@@ -137,12 +130,7 @@ def _match(cover: GrowingCover, blocks: Blocks, chooser: int, match: int) -> Non
 
 @kernel
 def _hand_over(
-    cover: GrowingCover,
-    weights: PairWeights,
-    choices: Choices,
-    at: int,
-    chooser: int,
-    limited: bool,
+    cover: GrowingCover, weights: PairWeights, choices: Choices, at: int, chooser: int
 ) -> int:
     """Let the record of a choice hand over its match and take its cheapest other one.
 
@@ -154,7 +142,7 @@ def _hand_over(
     published, original = (match, chooser) if blocks.published else (chooser, match)
     if covers(cover, published, original):
         return -1
-    if limited and pair_weight(weights, published, original) == np.inf:
+    if weights.limited and pair_weight(weights, published, original) == np.inf:
         return -1
     other = cheapest(blocks, weights, cover, owner, False)
     if other < 0:
@@ -172,12 +160,7 @@ def _hand_over(
 
 @kernel
 def _match_by_path(
-    cover: GrowingCover,
-    weights: PairWeights,
-    search: PathSearch,
-    choices: Choices,
-    chooser: int,
-    limited: bool,
+    cover: GrowingCover, weights: PairWeights, search: PathSearch, choices: Choices, chooser: int
 ) -> None:
     """Match a chooser along an augmenting path, if there is one.
 
@@ -186,7 +169,7 @@ def _match_by_path(
     """
     blocks, before = choices.blocks, choices.before
     if blocks.published:
-        if place_by_path(cover, weights, search, before, blocks.places, chooser, limited, True):
+        if place_by_path(cover, weights, search, before, blocks.places, chooser, True):
             make_blocks(blocks, weights)
             read_choices(cover, choices)
         return
@@ -194,7 +177,7 @@ def _match_by_path(
     room[chooser] = 1
     for record in range(len(before)):
         if blocks.places[record] > 0 and place_by_path(
-            cover, weights, search, before, room, record, limited, True
+            cover, weights, search, before, room, record, True
         ):
             take_place(blocks, weights, record)
             read_choices(cover, choices)
@@ -217,7 +200,7 @@ def read_choices(cover: GrowingCover, choices: Choices) -> None:
 
 @kernel
 def match_left(
-    cover: GrowingCover, weights: PairWeights, search: PathSearch, choices: Choices, limited: bool
+    cover: GrowingCover, weights: PairWeights, search: PathSearch, choices: Choices
 ) -> None:
     """Find matches for the records that were left without, in lexicographic order.
 
@@ -234,37 +217,33 @@ def match_left(
             continue
         chooser, match = choices.choosers[at], -1
         if choices.blocks.published:
-            match = _nearest_match(cover, weights, choices, at, limited)
+            match = _nearest_match(cover, weights, choices, at)
         else:
-            giver = _cheapest_giver(cover, weights, choices, at, limited)
+            giver = _cheapest_giver(cover, weights, choices, at)
             if giver >= 0:
-                match = _hand_over(cover, weights, choices, giver, chooser, limited)
+                match = _hand_over(cover, weights, choices, giver, chooser)
         if match >= 0:
             choices.chosen[at] = match
         else:
-            _match_by_path(cover, weights, search, choices, chooser, limited)
+            _match_by_path(cover, weights, search, choices, chooser)
 
 
 @kernel
-def _nearest_match(
-    cover: GrowingCover, weights: PairWeights, choices: Choices, at: int, limited: bool
-) -> int:
+def _nearest_match(cover: GrowingCover, weights: PairWeights, choices: Choices, at: int) -> int:
     """Return the match that the nearest record that can has handed over; -1: none can."""
     count = len(choices.choosers)
     for distance in range(1, count):
         for side in (-1, 1):
             other = at + side * distance
             if 0 <= other < count:
-                match = _hand_over(cover, weights, choices, other, choices.choosers[at], limited)
+                match = _hand_over(cover, weights, choices, other, choices.choosers[at])
                 if match >= 0:
                     return match
     return -1
 
 
 @kernel
-def _cheapest_giver(
-    cover: GrowingCover, weights: PairWeights, choices: Choices, at: int, limited: bool
-) -> int:
+def _cheapest_giver(cover: GrowingCover, weights: PairWeights, choices: Choices, at: int) -> int:
     """Return the choice whose original costs least to be had; -1: none can hand over its own."""
     count, i, blocks = len(choices.choosers), choices.choosers[at], choices.blocks
     rising = len(blocks.bounds) > 0  # no weight is negative
@@ -278,7 +257,7 @@ def _cheapest_giver(
             if covers(cover, i, record):
                 continue
             taken = pair_weight(weights, i, record)
-            if limited and taken == np.inf:
+            if weights.limited and taken == np.inf:
                 continue
             # Handing over costs what the two pay more; the giver then takes its cheapest other.
             compared += 1

@@ -7,7 +7,6 @@ import numpy as np
 from anonymip.assignments import Cover
 from anonymip.heuristics.freeform.set_growth import (
     SetStates,
-    SetTerms,
     increase,
     rebuild,
     set_loss,
@@ -45,16 +44,18 @@ class PairWeights(Packed):
 
     Parameters
     ----------
-    terms, states
+    states
         Of a loss with tables.
     matrix
         (n, n) float64 weights themselves, [published, original], of a loss without; otherwise
         empty.
+    limited
+        Whether limits forbid sets, so that weights can be infinite.
     """
 
-    terms: SetTerms
     states: SetStates
     matrix: Floats
+    limited: bool
 
 
 class PathSearch(Packed):
@@ -156,7 +157,7 @@ def pair_weight(weights: PairWeights, i: int, record: int) -> float:
     """Return by how much the loss of published record i rises if it takes in a record."""
     if weights.matrix.shape[0] > 0:
         return weights.matrix[i, record]
-    return increase(weights.terms, weights.states, i, record)
+    return increase(weights.states, i, record)
 
 
 @kernel
@@ -184,17 +185,15 @@ def _walk_back(cover: GrowingCover, search: PathSearch, record: int, target: int
 
 
 @kernel
-def _may_hold(
-    cover: GrowingCover, weights: PairWeights, i: int, old: int, new: int, limited: bool
-) -> bool:
+def _may_hold(cover: GrowingCover, weights: PairWeights, i: int, old: int, new: int) -> bool:
     """Return whether the limits let published record i cover one record in the place of another."""
-    if not limited:
+    if not weights.limited:
         return True
     held = cover.members[i, : cover.sizes[i]].copy()
     held[held == old] = new
-    rebuild(weights.terms, weights.states, i, held)
-    good = set_loss(weights.terms, weights.states, i) < np.inf
-    rebuild(weights.terms, weights.states, i, cover.members[i, : cover.sizes[i]])
+    rebuild(weights.states, i, held)
+    good = set_loss(weights.states, i) < np.inf
+    rebuild(weights.states, i, cover.members[i, : cover.sizes[i]])
     return good
 
 
@@ -206,7 +205,7 @@ def _is_forbidden(weights: PairWeights, i: int, record: int, in_round: bool) -> 
     """
     if in_round:
         return pair_weight(weights, i, record) == np.inf
-    return increase(weights.terms, weights.states, i, record) == np.inf
+    return increase(weights.states, i, record) == np.inf
 
 
 @kernel
@@ -214,11 +213,11 @@ def _refresh_path(
     cover: GrowingCover, weights: PairWeights, search: PathSearch, record: int, target: int
 ) -> None:
     """Bring the states of the sets along a path up to date."""
-    terms, states = weights.terms, weights.states
-    rebuild(terms, states, target, cover.members[target, : cover.sizes[target]])
+    states = weights.states
+    rebuild(states, target, cover.members[target, : cover.sizes[target]])
     while search.source[record] != record:
         i = search.through[record]
-        rebuild(terms, states, i, cover.members[i, : cover.sizes[i]])
+        rebuild(states, i, cover.members[i, : cover.sizes[i]])
         record = search.source[record]
 
 
@@ -230,28 +229,16 @@ def place_by_path(
     floor: Ints,
     room: Ints,
     record: int,
-    limited: bool,
     in_round: bool,
 ) -> bool:
     """Give an original a further set along an alternating path of matches.
 
-    Parameters
-    ----------
-    floor
-        (n,) members of each set that stay, the first ones: later ones may move.
-    room
-        (n,) further records that each set can take in; in a round what is taken is counted.
-    limited
-        Whether limits forbid sets, so that weights can be infinite.
-    in_round
-        Whether weights are those of the present round, and only its matches move. Else, under
-        limits, `weights.states` tell what is forbidden and are kept up to date.
-
-    Returns
-    -------
-    bool
-        Whether there is such a path. In a round that adds one record to every set, without
-        limits, there always is one: what is left of the complete graph is regular.
+    `floor`: (n,) members of each set that stay, the first ones: later ones may move. `room`: (n,)
+    further records that each set can take in; in a round what is taken is counted. `in_round`:
+    whether weights are those of the present round, and only its matches move. Else, under limits,
+    `weights.states` tell what is forbidden and are kept up to date. Returns: whether there is such
+    a path. In a round that adds one record to every set, without limits, there always is one: what
+    is left of the complete graph is regular.
 
     Notes
     -----
@@ -270,25 +257,25 @@ def place_by_path(
         for at in range(count):
             i = search.targets[at]
             if not covers(cover, i, moving) and not (
-                limited and _is_forbidden(weights, i, moving, in_round)
+                weights.limited and _is_forbidden(weights, i, moving, in_round)
             ):
                 _walk_back(cover, search, moving, i)
                 if in_round:
                     room[i] -= 1
-                elif limited:
+                elif weights.limited:
                     _refresh_path(cover, weights, search, moving, i)
                 return True
         # Else it may displace any original of a set that need not stay.
         for i in range(len(room)):
             if floor[i] == cover.sizes[i] or covers(cover, i, moving):
                 continue
-            if in_round and limited and pair_weight(weights, i, moving) == np.inf:
+            if in_round and weights.limited and pair_weight(weights, i, moving) == np.inf:
                 continue
             # It would leave this set to `moving`; the first way to an original is a shortest one.
             for at in range(floor[i], cover.sizes[i]):
                 other = cover.members[i, at]
                 if search.source[other] < 0 and (
-                    in_round or _may_hold(cover, weights, i, other, moving, limited)
+                    in_round or _may_hold(cover, weights, i, other, moving)
                 ):
                     search.source[other] = moving
                     search.through[other] = i
@@ -298,9 +285,7 @@ def place_by_path(
 
 
 @kernel
-def fill_up(
-    cover: GrowingCover, weights: PairWeights, search: PathSearch, reach: int, limited: bool
-) -> int:
+def fill_up(cover: GrowingCover, weights: PairWeights, search: PathSearch, reach: int) -> int:
     """Complete a cover cheaply; return how many matches are still missing.
 
     Originals join the sets of records that lie up to `reach` places before or behind them in the
@@ -318,17 +303,17 @@ def fill_up(
                 continue
             if covers(cover, i, record):
                 continue
-            if limited:
-                if increase(weights.terms, weights.states, i, record) == np.inf:
+            if weights.limited:
+                if increase(weights.states, i, record) == np.inf:
                     continue
-                take(weights.terms, weights.states, i, record)
+                take(weights.states, i, record)
             add(cover, i, record)
     # Alternating paths for those that are left.
     missing, own = 0, np.ones(n, np.int64)
     for record in range(n):
         while cover.degrees[record] < cover.wanted[record]:
             room = cover.wanted - cover.sizes
-            if not place_by_path(cover, weights, search, own, room, record, limited, False):
+            if not place_by_path(cover, weights, search, own, room, record, False):
                 missing += cover.wanted[record] - cover.degrees[record]
                 break
     return missing
@@ -337,8 +322,8 @@ def fill_up(
 @kernel
 def _keep_limits(cover: GrowingCover, weights: PairWeights, i: int) -> bool:
     """Bring the state of a set up to date and return whether it keeps the limits."""
-    rebuild(weights.terms, weights.states, i, cover.members[i, : cover.sizes[i]])
-    return set_loss(weights.terms, weights.states, i) < np.inf
+    rebuild(weights.states, i, cover.members[i, : cover.sizes[i]])
+    return set_loss(weights.states, i) < np.inf
 
 
 @kernel
@@ -354,19 +339,13 @@ def _all_keep_limits(
 
 @kernel
 def _try_exchange(
-    cover: GrowingCover,
-    weights: PairWeights,
-    one: int,
-    other: int,
-    near: int,
-    far: int,
-    limited: bool,
+    cover: GrowingCover, weights: PairWeights, one: int, other: int, near: int, far: int
 ) -> bool:
     """Separate two partners and give each to one of two records, unless a limit forbids it."""
     separate(cover, near, far)
     join(cover, one, near)
     join(cover, other, far)
-    if not limited:
+    if not weights.limited:
         return True
     kept = _all_keep_limits(cover, weights, one, other, near, far)
     if not kept:
@@ -378,14 +357,12 @@ def _try_exchange(
 
 
 @kernel
-def _exchange(
-    cover: GrowingCover, weights: PairWeights, one: int, other: int, limited: bool
-) -> bool:
+def _exchange(cover: GrowingCover, weights: PairWeights, one: int, other: int) -> bool:
     """Find partners for two records that lack one each, or for one that lacks two."""
     n = len(cover.sizes)
     if one != other and not covers(cover, one, other):
         join(cover, one, other)
-        if not limited:
+        if not weights.limited:
             return True
         kept = _keep_limits(cover, weights, one)
         if _keep_limits(cover, weights, other) and kept:
@@ -401,13 +378,13 @@ def _exchange(
             far = cover.members[near, at]
             if far == one or covers(cover, other, far):
                 continue
-            if _try_exchange(cover, weights, one, other, near, far, limited):
+            if _try_exchange(cover, weights, one, other, near, far):
                 return True
     return False
 
 
 @kernel
-def fill_up_both_ways(cover: GrowingCover, weights: PairWeights, reach: int, limited: bool) -> int:
+def fill_up_both_ways(cover: GrowingCover, weights: PairWeights, reach: int) -> int:
     """Complete a reciprocal cover cheaply; return how many matches are still missing.
 
     Records up to `reach` places behind one in the order are tried first, the nearest first. Where
@@ -431,14 +408,14 @@ def fill_up_both_ways(cover: GrowingCover, weights: PairWeights, reach: int, lim
             if covers(cover, one, other):
                 continue
             # Either limit forbids the pair; the states follow what is joined.
-            if limited:
-                terms, states = weights.terms, weights.states
-                if increase(terms, states, one, other) == np.inf:
+            if weights.limited:
+                states = weights.states
+                if increase(states, one, other) == np.inf:
                     continue
-                if increase(terms, states, other, one) == np.inf:
+                if increase(states, other, one) == np.inf:
                     continue
-                take(terms, states, one, other)
-                take(terms, states, other, one)
+                take(states, one, other)
+                take(states, other, one)
             join(cover, one, other)
     # What is left: one exchange for two records that lack a partner each, or one that lacks two.
     missing = 0
@@ -449,12 +426,12 @@ def fill_up_both_ways(cover: GrowingCover, weights: PairWeights, reach: int, lim
             for distance in range(1, n):
                 other = (one + distance) % n
                 if cover.sizes[other] < cover.wanted[other]:
-                    found = _exchange(cover, weights, one, other, limited)
+                    found = _exchange(cover, weights, one, other)
                     if found:
                         break
             # No other record that lacks a partner helps: one exchange gives this one two.
             if not found and cover.wanted[one] - cover.sizes[one] >= 2:
-                found = _exchange(cover, weights, one, one, limited)
+                found = _exchange(cover, weights, one, one)
             if not found:
                 missing += cover.wanted[one] - cover.sizes[one]
                 break

@@ -79,7 +79,7 @@ def grow_pairs(
 def _pair_in_order(
     rounds: Rounds, open_: OpenRecords, budget: Budget, phase: str
 ) -> Stopped | None:
-    step = partial(_in_order_step, rounds.cover, rounds.weights, open_, rounds.limited)
+    step = partial(_in_order_step, rounds.cover, rounds.weights, open_)
     return run_in_steps(step, len(open_.blocks.places), budget, phase, first=100)
 
 
@@ -152,7 +152,7 @@ def make_pair(
 
 @kernel
 def _take_partner_over(
-    cover: GrowingCover, weights: PairWeights, open_: OpenRecords, record: int, limited: bool
+    cover: GrowingCover, weights: PairWeights, open_: OpenRecords, record: int
 ) -> bool:
     """Let a record take over a partner of a pair made in this round, the latest pair first.
 
@@ -163,7 +163,7 @@ def _take_partner_over(
             taken, left = open_.pairs[place, side], open_.pairs[place, 1 - side]
             if taken == record or left == record or covers(cover, taken, record):
                 continue
-            if limited and (
+            if weights.limited and (
                 pair_weight(weights, taken, record) == np.inf
                 or pair_weight(weights, record, taken) == np.inf
             ):
@@ -187,7 +187,7 @@ def _take_partner_over(
 
 @kernel
 def _in_order_step(
-    cover: GrowingCover, weights: PairWeights, open_: OpenRecords, limited: bool, amount: int
+    cover: GrowingCover, weights: PairWeights, open_: OpenRecords, amount: int
 ) -> int:
     """Serve up to `amount` further records in order; return how many are done."""
     n = len(open_.blocks.places)
@@ -199,7 +199,7 @@ def _in_order_step(
             other = cheapest(open_.blocks, weights, cover, record, True)
             if other >= 0:
                 make_pair(cover, weights, open_, record, other)
-            elif not _take_partner_over(cover, weights, open_, record, limited):
+            elif not _take_partner_over(cover, weights, open_, record):
                 break
         open_.cursor[1] += 1
     return open_.cursor[1]

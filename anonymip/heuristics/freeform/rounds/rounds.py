@@ -29,7 +29,6 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
 from anonymip.heuristics.freeform.set_growth import (
     NUMBERS,
     SetStates,
-    SetTerms,
     fill_losses,
     fill_weights,
     new_states,
@@ -227,7 +226,7 @@ class Rounds:
             reciprocal,
             order,
             own_cover(wanted[order]),
-            PairWeights(terms, states, np.empty((size, size))),
+            PairWeights(states, np.empty((size, size)), bool(problem.limits)),
             new_search(problem.n),
             watch,
             StartingBudget.around(budget, lambda: rounds._find_start()),
@@ -240,11 +239,6 @@ class Rounds:
     def count(self) -> int:
         """Number of rounds."""
         return int(self.cover.wanted.min()) - 1
-
-    @property
-    def limited(self) -> bool:
-        """Whether limits forbid sets."""
-        return bool(self.problem.limits)
 
     @property
     def bounds_hold(self) -> bool:
@@ -262,14 +256,14 @@ class Rounds:
 
         `before`: (n,) sizes of the sets when the weights were last set.
         """
-        _take_new(self.weights.terms, self.weights.states, self.cover, before)
+        _take_new(self.weights.states, self.cover, before)
         self._fill_matrix()
 
     def losses(self) -> Floats:
         """Return the (n,) losses of the published records when the weights were last set."""
         losses = np.empty(self.problem.n)
         if not len(self.weights.matrix):
-            fill_losses(self.weights.terms, self.weights.states, losses)
+            fill_losses(self.weights.states, losses)
         for published, sets in self._sets_by_size() if len(self.weights.matrix) else ():
             losses[published] = _record_losses(self.problem, sets)
         return losses
@@ -288,7 +282,7 @@ class Rounds:
         start = self.starts[0] if cut_off and self.starts else None
         try:
             if missing:
-                if self.limited:
+                if self.weights.limited:
                     self._rebuild_all()
                 left = self._complete()
                 if left:
@@ -325,7 +319,7 @@ class Rounds:
                 trace=trace,
             )
         except InvalidAssignment as error:
-            if not self.limited:
+            if not self.weights.limited:
                 raise
             raise NoSolution(
                 f"{self.method} found no cover that keeps the limits: {error.message}",
@@ -343,11 +337,11 @@ class Rounds:
     def _complete(self) -> int:
         reach = 2 * int(self.cover.wanted.max())
         if self.reciprocal:
-            return int(fill_up_both_ways(self.cover, self.weights, reach, self.limited))
-        return int(fill_up(self.cover, self.weights, self.search, reach, self.limited))
+            return int(fill_up_both_ways(self.cover, self.weights, reach))
+        return int(fill_up(self.cover, self.weights, self.search, reach))
 
     def _failure(self, missing: int) -> NoSolution:
-        if self.limited:
+        if self.weights.limited:
             return NoSolution(
                 f"{self.method} found no cover that keeps the limits: {missing} matches are "
                 "missing, and every exchange tried breaks a limit",
@@ -363,7 +357,7 @@ class Rounds:
     def _rebuild_all(self) -> None:
         for i in range(self.problem.n):
             held = self.cover.members[i, : self.cover.sizes[i]]
-            rebuild(self.weights.terms, self.weights.states, i, held)
+            rebuild(self.weights.states, i, held)
 
     def _sets_by_size(self) -> Iterator[tuple[Ints, Ints]]:
         """Yield published records whose sets have one size, and the records of these sets."""
@@ -412,10 +406,10 @@ def _wanted(problem: Problem, recoding: Freeform, reciprocal: bool) -> Ints:
 
 
 @kernel
-def _take_new(terms: SetTerms, states: SetStates, cover: GrowingCover, before: Ints) -> None:
+def _take_new(states: SetStates, cover: GrowingCover, before: Ints) -> None:
     for i in range(len(before)):
         for at in range(before[i], cover.sizes[i]):
-            take(terms, states, i, cover.members[i, at])
+            take(states, i, cover.members[i, at])
 
 
 Costs = NDArray[np.floating[Any]]
@@ -441,7 +435,7 @@ def fill_costs(rounds: Rounds, costs: Costs, budget: Budget, phase: str) -> Stop
     Complexity: O(n^2 m) time.
     """
     cursor = np.zeros(1, np.int64)
-    table = np.empty(int(rounds.weights.terms.table_start[-1]))
+    table = np.empty(int(rounds.weights.states.terms.table_start[-1]))
     step = partial(_fill_step, rounds.cover, rounds.weights, costs, table, cursor)
     return run_in_steps(step, len(costs), budget, phase, first=100)
 
@@ -464,7 +458,7 @@ def _fill_step(
         if weights.matrix.shape[0] > 0:
             costs[i] = weights.matrix[i]
         else:
-            fill_weights(weights.terms, weights.states, i, everyone, table, costs[i])
+            fill_weights(weights.states, i, everyone, table, costs[i])
         for at in range(cover.sizes[i]):
             costs[i, cover.members[i, at]] = np.inf
         cursor[0] += 1
