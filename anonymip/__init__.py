@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from anonymip.privacy import risk as risk
     from anonymip.privacy import verify as verify
     from anonymip.problem import Problem as Problem
+    from anonymip.publishing import Anonymizer as Anonymizer
     from anonymip.publishing import Release as Release
     from anonymip.publishing import anonymize as anonymize
     from anonymip.publishing import dominates as dominates

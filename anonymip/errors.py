@@ -138,6 +138,16 @@ def unknown_name(what: str, name: object, known: Iterable[str], *, more: str = "
     return InputError(f"unknown {what} {name!r}", remedy=remedy)
 
 
+def missing_extra(extra: str, what: str) -> InputError:
+    """Return the error for an optional package that is not installed.
+
+    `extra`: of the package. `what`: what would be done by which package, a clause.
+    """
+    return InputError(
+        f"{what}, which is not installed", remedy=f"Install it: pip install 'anonymip[{extra}]'"
+    )
+
+
 class UnsupportedObjective(InputError):
     """The objective cannot be used in this place; the message names the places where it can."""
 

@@ -55,6 +55,7 @@ OTHERS = {
     "models/export.py:_write_nl": "into files that are staged",
     "publishing/release.py:_write_csv": "into a file that is staged",
     "publishing/release.py:_write_parquet": "into a file that is staged",
+    "publishing/workbooks.py:write_workbook": "into a file that is staged",
     "runtime/kernel_cache.py:_own_folder": "nothing",
     "runtime/kernel_cache.py:content_of": "nothing",
     "runtime/kernel_cache.py:put": "code, mode 600 in a folder of mode 700",

@@ -20,6 +20,7 @@ from anonymip._version import __version__
 from anonymip.cli import answers, experiments, hierarchies, inventory, modelling, tasks
 from anonymip.cli.arguments import timed_by
 from anonymip.cli.console import err, out, say, showing_records, showing_warnings
+from anonymip.cli.tables import hide_passwords
 from anonymip.errors import AnonymipError, InputError, Interrupted, naming_options
 from anonymip.runtime.budget import MachineClock
 from anonymip.runtime.memory import is_scarce, memory_ended, ran_out
@@ -104,7 +105,7 @@ def run(
     Returns: 0 done, 1 verification failed, 2 bad input, 3 no solution in the limits, 4 internal
     error, 130 interrupted with nothing to show.
     """
-    arguments = sys.argv[1:] if arguments is None else arguments
+    arguments = hide_passwords(sys.argv[1:] if arguments is None else arguments)
     try:
         with (
             naming_options(),

@@ -116,7 +116,7 @@ Instance = Annotated[
     str,
     typer.Argument(
         metavar="INSTANCE",
-        help="A named instance, or a CSV or Parquet file.",
+        help="A named instance, a CSV, Parquet or Excel file, or the address of a database.",
         autocompletion=completion.instance,
     ),
 ]

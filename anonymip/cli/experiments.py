@@ -204,6 +204,11 @@ def _experiment_of(
     from anonymip.experiments import Experiment, MethodChoice, Samples, TableSource
     from anonymip.experiments.comparison import compared_methods
 
+    if question.table.form.query is not None:
+        raise InputError(
+            "samples, and methods of several recodings, are compared on tables that are read again",
+            remedy="Write what the query answers into a file",
+        )
     table, allowed, asked = question.table, question.allowed, question.asked
     section = table.mask_section(instance)
     brought = _recodings_of(instance, names, allowed)

@@ -18,7 +18,7 @@ from anonymip.files import replacing
 @spread
 def hierarchy(
     table: Annotated[
-        Path, typer.Argument(metavar="TABLE", help="A CSV or Parquet file with the codes.")
+        str, typer.Argument(metavar="TABLE", help="A file, or a database, with the codes.")
     ],
     *,
     column: Annotated[
@@ -83,13 +83,14 @@ def hierarchy(
     from anonymip.instances.hierarchies.hierarchy import read_hierarchy
     from anonymip.instances.readers import read_table
 
-    refuse_targets([table, *([above] if above else [])], output)
+    refuse_targets([Path(table), *([above] if above else [])], output)
     given = {name: one for name, one in form.written.items() if one is not None}
     layout = TableFormat(**given, missing=missing_tokens(missing_values) or ("",))  # type: ignore[arg-type]
     rule = CodeRule(
         mask, _numbers(shown), cut, None if above is None else read_hierarchy(above), root
     )
-    frame = read_table(table, layout)
+    source = form.table(table)
+    frame = read_table(source, layout) if source is table else source
     if column not in frame.columns:
         raise unknown_column(column, "quasi-identifier", list(map(str, frame.columns)), ())
     codes = frame[column][~missing_rows(frame[column], layout.missing)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +35,28 @@ MissingValues = Annotated[
 ]
 
 
+#: How the address of a database begins.
+_ADDRESS = re.compile(r"[a-z][a-z0-9+_]*://", re.IGNORECASE)
+#: Addresses of databases as they were typed, by what is shown and written of them.
+_ADDRESSES: dict[str, str] = {}
+
+
+def hide_passwords(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments of a command without the passwords of databases.
+
+    From here on nothing knows them but the reader of tables: no report, record or message.
+    """
+    if not any("://" in one for one in arguments):
+        return list(arguments)
+    from anonymip.instances.readers import without_password
+
+    shown = [without_password(one) if _ADDRESS.match(one) else one for one in arguments]
+    _ADDRESSES.update(
+        {told: one for told, one in zip(shown, arguments, strict=True) if told != one}
+    )
+    return shown
+
+
 @dataclass(frozen=True)
 class FormatOptions:
     """The options that say how the file of a table is written; they go before its schema."""
@@ -50,6 +73,18 @@ class FormatOptions:
     decimal: Annotated[
         str | None, typer.Option("--decimal", help="Decimal mark of numbers: a point or a comma.")
     ] = None
+    query: Annotated[
+        str | None,
+        typer.Option("--query", help='Of the database whose address TABLE is: "select ...".'),
+    ] = None
+
+    def table(self, source: str) -> Any:
+        """Return what the database answers that a source is the address of; else the source."""
+        from anonymip.instances.readers import is_address, read_table
+
+        if is_address(source) or self.query is not None:
+            return read_table(_ADDRESSES.get(source, source), query=self.query)
+        return source
 
     @property
     def written(self) -> dict[str, str | None]:
@@ -103,7 +138,8 @@ class TableOptions:
             self.drop or [],
         )
         asked, form = any(roles) or self.missing is not None, self.format
-        named = named_table(instance, self.schema, has_roles=asked or bool(form))
+        asked_otherwise = bool(form) or self.form.query is not None
+        named = named_table(instance, self.schema, has_roles=asked or asked_otherwise)
         if named is not None:
             return named
         file = self._schema_of(instance)
@@ -112,6 +148,9 @@ class TableOptions:
             given = (given or Schema()).with_roles(*roles, self.missing)
         if form:
             given = (given or Schema()).with_format(**form)
+        table = self.form.table(instance)
+        if table is not instance:
+            return (given or Schema()).apply(table)
         return load_instance(instance, given)
 
     def measured(self, instance: str, *, released: bool) -> tuple[Any, dict[str, Any]]:
@@ -131,7 +170,8 @@ class TableOptions:
         named = named_table(instance, self.schema, has_roles=asked)
         if named is None:
             roles["missing_values"] = missing_tokens(self.missing_values)
-            return instance, {**roles, "schema": self._schema_of(instance), **self.form.written}
+            roles["schema"] = self._schema_of(instance)
+            return self.form.table(instance), {**roles, **self.form.written}
         roles = {"missing_values": named.table.missing, "hierarchies": hierarchy_paths(named)}
         if not released:
             roles["quasi_identifiers"], roles["sensitive"] = named.names, named.sensitive
@@ -147,7 +187,8 @@ class TableOptions:
 
     def sources(self, instance: str, objective: str | None = None) -> list[Path]:
         """Return the files that the arguments may be read from."""
-        named = (table_file(instance), _schema_beside(instance), self.schema)
+        database = Path(instance.partition(":///")[2])
+        named = (table_file(instance), _schema_beside(instance), self.schema, database)
         function = Path((objective or "").rpartition(":")[0])
         return [path for path in (*named, function) if path is not None and os.path.isfile(path)]
 

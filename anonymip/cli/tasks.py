@@ -87,7 +87,7 @@ def anonymize(
     k: given.K = None,
     *,
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="The release: a CSV or Parquet file.")
+        Path, typer.Option("-o", "--output", help="The release: a CSV, Parquet or Excel file.")
     ],
     question: given.Question,
     settings: given.SolverOptions,
@@ -186,10 +186,14 @@ def anonymize(
 
 @spread
 def inspect(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A CSV or Parquet file.")],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A file, or a database.")],
     *,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write a schema to edit (TOML).")
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option("--preset", help="A rule to start from: hipaa-safe-harbor."),
     ] = None,
     form: FormatOptions,
     missing_values: MissingValues = None,
@@ -200,7 +204,8 @@ def inspect(
     from anonymip.instances import inspect as inspect_table
 
     refuse_targets([Path(table)], output, json)
-    found = inspect_table(table, **form.written, missing=missing_tokens(missing_values))
+    tokens = missing_tokens(missing_values)
+    found = inspect_table(form.table(table), preset=preset, **form.written, missing=tokens)
     with writing() as outputs:
         if output is not None:
             outputs.write_text(found.to_toml(), output)
@@ -244,7 +249,7 @@ def verify(
     sources += [path for other in others for path in (other, manifest_path(other))]
     refuse_targets([*sources, *([] if schema is None else [schema])], json)
     named = named_table(original, schema)
-    table = original if named is None else named.original
+    table = form.table(original) if named is None else named.original
     trees = None if named is None else hierarchy_paths(named)
     reading: dict[str, Any] = {"schema": schema, "k": k, "hierarchies": trees, **form.written}
     result = verify_release(table, release, manifest, **reading)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from anonymip.errors import InputError, argument
+from anonymip.errors import InputError, argument, unknown_name
 from anonymip.instances.columns import (
     all_whole,
     are_plain_dates,
@@ -30,7 +30,8 @@ from anonymip.instances.columns import (
 )
 from anonymip.instances.format_detection import detect_format
 from anonymip.instances.microdata import NEARLY_UNIQUE
-from anonymip.instances.readers import as_pandas, read_table
+from anonymip.instances.presets import PRESETS
+from anonymip.instances.readers import EXCEL, PARQUET, as_pandas, read_table
 from anonymip.instances.schema import Schema
 from anonymip.instances.table_format import TableFormat
 
@@ -160,12 +161,15 @@ class Inspection:
         How the file is written; of a data frame its missing values and decimal mark.
     columns
         The columns, in their order.
+    notes
+        What else is to be known of the suggestions, a line each.
     """
 
     rows: int
     incomplete: int
     table: TableFormat
     columns: tuple[InspectedColumn, ...]
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         head = ("column", "looks like", "distinct", "missing", "unique", "pattern", "role", "why")
@@ -175,7 +179,8 @@ class Inspection:
             lines.append((one.name, one.looks, *counts, one.pattern or "", one.role, one.why))
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         told = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
-        return "\n".join((f"{self.rows:,} rows; {_format_in_words(self.table)}", "", *told))
+        notes = ("", *self.notes) if self.notes else ()
+        return "\n".join((f"{self.rows:,} rows; {_format_in_words(self.table)}", "", *told, *notes))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as data, for JSON."""
@@ -188,6 +193,7 @@ class Inspection:
             roles.setdefault(one.role, []).append(one)
         asked = roles.get("quasi-identifier", [])
         lines = ["# Suggestions, found from the table: look at each before anything is published."]
+        lines += [f"# {note}" for note in self.notes]
         if not asked:
             lines.append("# No column is suggested as a quasi-identifier: name one at least.")
         if self.incomplete:
@@ -213,13 +219,16 @@ class Inspection:
         return "\n".join((*lines, ""))
 
 
-def inspect(table: Any, **given: Any) -> Inspection:
+def inspect(table: Any, *, preset: str | None = None, **given: Any) -> Inspection:
     """Return what a table holds, and which role each column may have.
 
     Parameters
     ----------
     table
-        Path of a CSV or Parquet file, or a data frame of any library that narwhals reads.
+        Path of a CSV, Parquet or Excel file, or a data frame of any library that narwhals reads.
+    preset
+        A rule that suggestions follow: ``"hipaa-safe-harbor"``, the safe harbor of 45 CFR
+        164.514(b)(2). It is a start, and no legal advice.
     **given
         What is known of the format: fields of :class:`TableFormat`. What is not given, or None, is
         found.
@@ -244,7 +253,7 @@ def inspect(table: Any, **given: Any) -> Inspection:
     [('codes with leading zeros', '99999', 'quasi-identifier'), ('dates', '%d.%m.%Y', 'keep')]
     """
     if isinstance(table, (str, Path)):
-        is_text = Path(table).suffix.lower() not in (".parquet", ".pq")
+        is_text = Path(table).suffix.lower() not in (*PARQUET, *EXCEL)
         form = TableFormat()
         if is_text and Path(table).is_file():
             form = detect_format(table, given.get("separator"), given.get("encoding"))
@@ -262,10 +271,31 @@ def inspect(table: Any, **given: Any) -> Inspection:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         columns = tuple(_inspected(frame[name], name, form) for name in frame.columns)
+    notes: tuple[str, ...] = ()
+    if preset is not None:
+        columns, notes = _by_preset(columns, preset)
     asked = [one.name for one in columns if one.role == "quasi-identifier"]
     absent = [missing_rows(frame[name], form.missing) for name in asked]
     incomplete = int(np.logical_or.reduce(absent).sum()) if absent else 0
-    return Inspection(len(frame), incomplete, form, columns)
+    return Inspection(len(frame), incomplete, form, columns, notes)
+
+
+def _by_preset(
+    columns: tuple[InspectedColumn, ...], preset: str
+) -> tuple[tuple[InspectedColumn, ...], tuple[str, ...]]:
+    """Return columns with the roles that a preset suggests, and its notes; drops stay drops."""
+    if preset not in PRESETS:
+        raise unknown_name("preset", preset, PRESETS)
+    rule, notes = PRESETS[preset]
+    changed = []
+    for one in columns:
+        found = rule(_words(one.name), one.kind, one.looks, one.pattern)
+        if found is None or (one.role == "drop" != found[0] and one.kind != "date"):
+            changed.append(one)
+            continue
+        role, why, declared = found
+        changed.append(replace(one, role=role, why=why, declared={**one.declared, **declared}))
+    return tuple(changed), notes
 
 
 def _format_in_words(table: TableFormat) -> str:

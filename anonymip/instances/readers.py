@@ -1,8 +1,9 @@
-"""Tables from files and from data frames of other libraries.
+"""Tables from files, databases and data frames of other libraries.
 
-CSV is read as text, Parquet as it is. Polars, Arrow tables and what else narwhals reads go through
-Arrow, whose types tell whole numbers with gaps from fractions, and dates from moments; pandas' own
-frames pass as they are, and results are given back as they came.
+CSV is read as text; Parquet, Excel and what a database answers as they are. Polars, Arrow tables
+and what else narwhals reads go through Arrow, whose types tell whole numbers with gaps from
+fractions, and dates from moments; pandas' own frames pass as they are, and results are given back
+as they came.
 """
 
 from __future__ import annotations
@@ -10,38 +11,67 @@ from __future__ import annotations
 import csv
 import os
 import sys
+import warnings
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from anonymip.errors import InputError, argument
+from anonymip.errors import InputError, argument, missing_extra
 from anonymip.instances.table_format import TableFormat, reading_name
 
+#: Endings of files that are no text.
+PARQUET, EXCEL = (".parquet", ".pq"), (".xlsx", ".xlsm")
 
-def read_table(path: str | Path, table: TableFormat | None = None) -> pd.DataFrame:
-    """Read a CSV or Parquet file.
+
+def is_address(source: object) -> bool:
+    """Return whether a source of a table is the address of a database."""
+    return isinstance(source, str) and "://" in source
+
+
+def read_table(
+    path: str | Path, table: TableFormat | None = None, *, query: str | None = None
+) -> pd.DataFrame:
+    """Read a CSV, Parquet or Excel file, or what a database answers.
 
     All columns of a CSV come as text, exactly as written; the schema decides later which of them
-    are numbers.
+    are numbers. Of a workbook the first sheet is read, its first row as the names; of formulas the
+    values that were computed last. A column of a workbook that mixes numbers with texts is one of
+    texts.
 
     Parameters
     ----------
     path
-        A file; the ending ``.parquet`` or ``.pq`` means Parquet, anything else text.
+        A file; the ending ``.parquet`` or ``.pq`` means Parquet, ``.xlsx`` or ``.xlsm`` Excel,
+        anything else text. Or the address of a database as SQLAlchemy has it:
+        ``sqlite:///people.db``.
     table
         Format of a text file.
+    query
+        What the database is asked: ``"select ..."``. Nothing is written to it.
 
     Raises
     ------
     InputError
-        If the file is missing, empty, ragged, repeats a column name, or is not in the encoding.
+        If the file is missing, empty, ragged, repeats a column name, or is not in the encoding; if
+        the database does not answer; if the package that reads it is not installed. Passwords of
+        addresses stand in no message.
     """
+    if is_address(path):
+        return _read_query(str(path), query)
+    if query is not None:
+        raise InputError(
+            f"{argument('query')} is given, and {path} is no address of a database",
+            remedy="Give an address such as sqlite:///people.db, or leave the query out",
+        )
     file = Path(path)
     if not os.path.isfile(file):
         raise InputError(f"there is no file {file}", remedy="Check the path")
-    if file.suffix.lower() in (".parquet", ".pq"):
+    if file.suffix.lower() in EXCEL:
+        return _read_excel(file)
+    if file.suffix.lower() in PARQUET:
         try:
             return pd.read_parquet(file)
         except (OSError, ValueError) as error:
@@ -55,6 +85,129 @@ def read_table(path: str | Path, table: TableFormat | None = None) -> pd.DataFra
                 remedy="Write it anew, without the notes of pandas that are in it",
             ) from None
     return _read_text(file, table or TableFormat())
+
+
+def _read_excel(file: Path) -> pd.DataFrame:
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        raise missing_extra("excel", "Excel files are read by openpyxl") from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what is lost if it were written again
+            book = load_workbook(file, read_only=True, data_only=True)
+            sheet = book.worksheets[0]
+            sheet.reset_dimensions()
+            rows = [list(row) for row in sheet.iter_rows(values_only=True)]
+            book.close()
+    except Exception as error:  # noqa: BLE001 a damaged file raises anything
+        raise InputError(
+            f"{file} cannot be read as Excel ({type(error).__name__})", remedy="Check the file"
+        ) from None
+    while rows and all(cell is None for cell in rows[-1]):
+        rows.pop()
+    width = max(
+        (at + 1 for row in rows for at, cell in enumerate(row) if cell is not None), default=0
+    )
+    table = [(row + [None] * width)[:width] for row in rows]
+    if not table:
+        raise InputError(f"{file} is empty", remedy="Give a table with at least k rows")
+    names = [str(name) if name is not None else "" for name in table[0]]
+    if "" in names:
+        raise InputError(
+            f"{file}: the column at position {names.index('') + 1} has no name",
+            remedy="Name every column in the first row of the first sheet, and leave no other "
+            "cells beside the table",
+        )
+    _refuse_repeated(file, names)
+    columns = zip(*table[1:], strict=True) if len(table) > 1 else ([] for _ in names)
+    found = {name: _of_cells(list(cells)) for name, cells in zip(names, columns, strict=True)}
+    return pd.DataFrame(found, index=range(len(table) - 1))
+
+
+def _of_cells(cells: list[Any]) -> pd.Series:
+    """Return a column of a workbook: of one type, or of the texts of its cells."""
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds <= {int, float} and kinds:
+        cells = [int(x) if isinstance(x, float) and x.is_integer() else x for x in cells]
+        is_whole = all(isinstance(x, int) and abs(x) < 2**63 for x in cells if x is not None)
+        gaps = None in cells
+        return pd.Series(cells, dtype=("Int64" if gaps else "int64") if is_whole else "float64")
+    if kinds == {datetime}:
+        return pd.Series(pd.to_datetime(pd.Series(cells)))
+    if not kinds <= {str} and kinds != {bool}:
+        cells = [None if cell is None else _cell_text(cell) for cell in cells]
+    return pd.Series(cells, dtype=object)
+
+
+def _cell_text(cell: object) -> str:
+    return repr(cell + 0.0).removesuffix(".0") if isinstance(cell, float) else str(cell)
+
+
+def _read_query(address: str, query: str | None) -> pd.DataFrame:
+    """Return what a database answers, in a transaction that is never committed."""
+    shown = without_password(address)
+    if query is None:
+        raise InputError(
+            f"{shown} is the address of a database, and nothing is asked of it",
+            remedy=f"Say what to read, by {argument('query', ...)}: select ...",
+        )
+    try:
+        import sqlalchemy
+    except ImportError:
+        raise missing_extra("sql", "databases are read by SQLAlchemy") from None
+    url = sqlalchemy.URL.create("none")
+    try:
+        url = sqlalchemy.make_url(address)
+        file = url.database if url.get_backend_name() == "sqlite" else None
+        if (
+            file
+            and file != ":memory:"
+            and not file.startswith("file:")
+            and not os.path.isfile(file)
+        ):
+            raise InputError(f"there is no file {file}", remedy="Check the path")
+        engine = sqlalchemy.create_engine(url)
+        try:
+            # Without parameters a sign of percent is one, whatever the driver.
+            with engine.connect().execution_options(no_parameters=True) as connection:
+                frame = pd.read_sql_query(query, connection, dtype_backend="numpy_nullable")
+        finally:
+            engine.dispose()
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"{shown} is read by {error.name}, which is not installed",
+            remedy=f"Install it: pip install {error.name}",
+        ) from None
+    except (sqlalchemy.exc.SQLAlchemyError, pd.errors.DatabaseError) as error:
+        # Its own text holds the query, and may hold values of the table.
+        told = getattr(error, "orig", None) or error.__cause__ or error
+        raise InputError(
+            f"{shown} does not answer ({type(told).__name__})",
+            remedy=f"Check address and query; {argument('show_values', option='--show-values')} "
+            "shows what the database says",
+            value=_without(str(told), [url.password or "", *map(str, url.query.values())]),
+        ) from None
+    names = [str(name) for name in frame.columns]
+    _refuse_repeated(shown, names)
+    return frame.set_axis(names, axis=1)
+
+
+def _without(told: str, secrets: list[str]) -> str:
+    for secret in filter(None, secrets):
+        told = told.replace(secret, "***")
+    return told
+
+
+def without_password(address: str) -> str:
+    """Return the address of a database without what may be secret in it."""
+    scheme, _, rest = address.partition("://")
+    before, at, after = rest.rpartition("@")
+    if "@" in before or "?" in before:
+        return f"{scheme}://***"  # where the password ends is not known
+    user, colon, _ = before.partition(":")
+    place, query, _ = after.partition("?")
+    return f"{scheme}://{user}{colon and ':***'}{at}{place}{query and '?***'}"
 
 
 def _read_text(file: Path, table: TableFormat) -> pd.DataFrame:
@@ -134,6 +287,16 @@ def _survey(file: Path, table: TableFormat, separator: str, blanks: bool) -> tup
 
 def _names(file: Path, table: TableFormat, first: list[str]) -> list[str]:
     names = first if table.header else list(table.columns)
+    _refuse_repeated(file, names)
+    if len(names) != len(first):
+        raise InputError(
+            f"{file} has {len(first)} columns, the schema names {len(names)}",
+            remedy="Name every column in [table] columns",
+        )
+    return names
+
+
+def _refuse_repeated(file: Path | str, names: list[str]) -> None:
     if len(set(names)) < len(names):
         repeated = sorted({name for name in names if names.count(name) > 1})
         raise InputError(
@@ -141,12 +304,6 @@ def _names(file: Path, table: TableFormat, first: list[str]) -> list[str]:
             remedy="Rename the columns, or say in the schema that there is no header",
             value=", ".join(repeated),
         )
-    if len(names) != len(first):
-        raise InputError(
-            f"{file} has {len(first)} columns, the schema names {len(names)}",
-            remedy="Name every column in [table] columns",
-        )
-    return names
 
 
 def _is_blank(line: list[str], width: int) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from anonymip.publishing.checking import hierarchy_paths as hierarchy_paths
     from anonymip.publishing.checking import loss_of_table as loss_of_table
     from anonymip.publishing.dominance import dominates as dominates
+    from anonymip.publishing.estimator import Anonymizer as Anonymizer
     from anonymip.publishing.manifest import as_verified as as_verified
     from anonymip.publishing.manifest import cut_off as cut_off
     from anonymip.publishing.manifest import describe_mask as describe_mask

@@ -57,6 +57,7 @@ from anonymip.publishing.suppressed import (
     refuse_choice,
     starred_rows,
 )
+from anonymip.publishing.workbooks import write_workbook
 from anonymip.recodings.registry import RECODINGS, published_form
 from anonymip.runtime.kernels import announcing_compilation
 from anonymip.runtime.needed_kernels import kernels_left
@@ -64,7 +65,7 @@ from anonymip.solution import Solution
 
 #: Endings of files, by what is written. A name without ending is text.
 _TEXT = ("", ".csv", ".tsv", ".txt", ".data")
-_PARQUET = (".parquet", ".pq")
+_PARQUET, _EXCEL = (".parquet", ".pq"), (".xlsx",)
 #: The point in a number, which has digits on both sides; that of ranges is double.
 _POINT = re.compile(r"(?<=\d)\.(?=\d)", re.ASCII)
 
@@ -105,8 +106,8 @@ class Release:
     ) -> tuple[Path, Path]:
         """Write table and manifest, read both back, verify them; return their paths.
 
-        They appear whole and verified or not at all; the table is CSV, or Parquet by its ending. A
-        warning says so if what lies there is a table with the manifest of another.
+        They appear whole and verified or not at all; the table is CSV, or Parquet or Excel by its
+        ending. A warning says so if what lies there is a table with the manifest of another.
 
         Parameters
         ----------
@@ -150,6 +151,8 @@ class Release:
         new_table = outputs.stage(table, public=True, last=True)
         if table.suffix.lower() in _PARQUET:
             _write_parquet(self.table, new_table)
+        elif table.suffix.lower() in _EXCEL:
+            write_workbook(self.table, new_table)
         else:
             self._write_csv(new_table)
         promised = self.manifest if self.verified else as_verified(self.manifest)
@@ -442,6 +445,8 @@ def _refuse_unwritable(path: Path, microdata: Microdata) -> None:
     for name, column in columns.items():
         if path.suffix.lower() in _PARQUET:
             _write_parquet(column.to_frame(name), BytesIO())
+        elif path.suffix.lower() in _EXCEL:
+            write_workbook(column.to_frame(name), BytesIO())
         else:
             _write_csv(column.to_frame(name), BytesIO(), separator, form.encoding)
 
@@ -464,10 +469,11 @@ def _refuse_revealing(observed: Sequence[str], are: str, *, by_cells: bool) -> N
 def refuse_ending(path: Path, microdata: Microdata) -> None:
     """Refuse a file whose name says that it holds something else than what would be written."""
     ending = path.suffix.lower()
-    if ending not in (*_TEXT, *_PARQUET):
+    if ending not in (*_TEXT, *_PARQUET, *_EXCEL):
         raise InputError(
             f"{path}: no release is written as {ending!r}",
-            remedy=f"Use {', '.join(_TEXT[1:])} for text, or {' or '.join(_PARQUET)} for Parquet",
+            remedy=f"Use {', '.join(_TEXT[1:])} for text, {' or '.join(_PARQUET)} for Parquet, or "
+            f"{_EXCEL[0]} for Excel",
         )
     if ending == ".tsv" and "\t" not in microdata.table.separator:
         raise InputError(

@@ -36,7 +36,7 @@ def test_a_decimal_comma_changes_signs_and_nothing_else(rows, publish_as, layout
     commas = _release(swapped, COMMA, publish_as, layout)
     assert commas.manifest["table"]["decimal"] == ","
     assert commas.manifest["ncp"] == points.manifest["ncp"]
-    back = commas.frame.map(lambda text: text.replace(",", "."))
+    back = commas.frame.map(lambda cell: cell.replace(",", ".") if isinstance(cell, str) else cell)
     pd.testing.assert_frame_equal(back, points.frame)
     assert points.verify().ok
     assert commas.verify().ok

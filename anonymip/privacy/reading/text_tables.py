@@ -1,4 +1,4 @@
-"""Tables as columns of text, from CSV, Parquet or a data frame, marks before formulas taken off."""
+"""Tables as columns of text, from files or a data frame, marks before formulas taken off."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, missing_extra
 from anonymip.privacy.reading.cell_grammar import CellError, number_text, read_number
 
-_PARQUET = (".parquet", ".pq")
+_PARQUET, _EXCEL = (".parquet", ".pq"), (".xlsx", ".xlsm")
 
 
 class MalformedTable(InputError):
@@ -78,8 +79,8 @@ def read_table(
     Parameters
     ----------
     source
-        Path of a CSV file or of a Parquet file (``.parquet``, ``.pq``), or a data frame of any
-        library that narwhals reads.
+        Path of a CSV, Parquet (``.parquet``, ``.pq``) or Excel file (``.xlsx``, ``.xlsm``: the
+        first sheet), or a data frame of any library that narwhals reads.
     separator
         One character; with a blank behind it, blanks after each separator are skipped.
     encoding
@@ -109,6 +110,8 @@ def read_table(
             raise InputError(
                 f"{path} is not a readable Parquet file", remedy="Check the file"
             ) from error
+    if path.suffix.lower() in _EXCEL:
+        return _from_excel(path)
     return _from_csv(path, separator, encoding, names)
 
 
@@ -126,7 +129,8 @@ def aligned(
     A number of a data frame and its text in a CSV file are one value; so are moments. Two text
     columns are compared letter by letter.
     """
-    if original.nature == released.nature:
+    # Two numbers may be spelled differently where one lay in a sheet: 35 and 35.0.
+    if original.nature == released.nature != "number":
         return original.texts, released.texts
     natures = {original.nature, released.nature}
     if "time" in natures:
@@ -158,6 +162,39 @@ def _read_parquet(path: Path) -> TextTable:
         labels=None,
         has_notes=table.has_notes or bool(notes.get("attributes")),
     )
+
+
+def _from_excel(path: Path) -> TextTable:
+    """Return the first sheet of a workbook, read by pandas; empty cells are null."""
+    try:
+        sheet = pd.read_excel(path, header=None, dtype=object, na_filter=False)
+    except ImportError:
+        raise missing_extra("excel", "Excel files are read by openpyxl") from None
+    except Exception as error:
+        raise InputError(f"{path} is not a readable Excel file", remedy="Check the file") from error
+    if not len(sheet):
+        raise MalformedTable(f"{path} is empty", remedy="Give a table with a header")
+    header = [str(name) for name in sheet.iloc[0]]
+    _refuse_repeated(header)
+    rows = sheet.iloc[1:].reset_index(drop=True)
+    columns = {name: _of_cells(rows.iloc[:, place]) for place, name in enumerate(header)}
+    return TextTable(columns, len(rows))
+
+
+def _of_cells(cells: pd.Series) -> TextColumn:
+    """Return a column of a sheet: pandas gives whole numbers as such, and nothing as no text."""
+    null = np.array([isinstance(cell, str) and cell == "" for cell in cells], np.bool_)
+    kinds = {type(cell) for cell, absent in zip(cells, null, strict=True) if not absent}
+    nature = "text"
+    if kinds and kinds <= {int, float}:
+        nature = "number"
+        if float in kinds:
+            cells = cells.map(lambda cell: cell if cell == "" else float(cell))
+    elif kinds and all(issubclass(kind, datetime) for kind in kinds):
+        nature = "time"
+    texts = np.empty(len(cells), dtype=object)
+    texts[:] = [str(cell) for cell in cells]
+    return TextColumn(texts, null, nature)
 
 
 def _in_pandas(frame: Any) -> pd.DataFrame:

@@ -1,0 +1,136 @@
+"""Databases as sources of tables, and what is shown of their addresses."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from contextlib import closing
+
+import pandas as pd
+import pytest
+
+from anonymip import InputError, read_table
+from anonymip.instances.readers import without_password
+from tests.cli.conftest import Shell
+
+PASSWORD = "s3cret"
+
+
+@pytest.fixture
+def database(shell: Shell) -> str:
+    """Return the address of a database of eight people, with a password that nobody asks for."""
+    with closing(sqlite3.connect(shell.folder / "people.db")) as made, made:
+        made.execute("create table people (age integer, zip text, born date, ill text)")
+        rows = [(30 + n, f"0213{n % 2}", f"19{60 + n}-01-01", "flu") for n in range(8)]
+        made.executemany(
+            "insert into people values (?, ?, ?, ?)", [*rows[:7], (None, *rows[7][1:])]
+        )
+    return f"sqlite:///{shell.folder}/people.db"
+
+
+ASKED = ("--query", "select age, zip, born from people where zip like '021%' and age > 0")
+
+
+def test_commands_read_databases(database: str, shell: Shell) -> None:
+    """One address and one query serve every command that reads a table."""
+    roles = ("-q", "age", "-q", "zip:categorical", "-q", "born:date")
+    for command, given, told in (
+        ("anonymize", (*roles, "-k", 3, "-o", "release.csv"), "verified and written"),
+        ("verify", ("release.csv",), "keeps its promises"),
+        ("risk", ("release.csv",), "7"),
+        ("inspect", ("-o", "schema.toml"), "7 rows"),
+        ("solve", (*roles, "-k", 3, "--method", "mondrian"), "mondrian"),
+        ("compare", (*roles, "-k", 3, "--methods", "initial,hilbert"), "hilbert"),
+        ("hierarchy", ("-q", "zip", "--mask", "right", "-o", "zip.csv"), "written"),
+    ):
+        made = shell(command, database, *given, *ASKED)
+        assert made.code == 0, made.err
+        assert told in made.out
+    codes = (shell.folder / "zip.csv").read_text(encoding="utf-8")
+    assert codes.startswith("02130;0213*;")
+    refused = shell(
+        "compare", database, *ASKED, *roles, "-k", 3, "--samples", 2, "--sample-size", 6
+    )
+    assert refused.code == 2
+    assert "tables that are read again" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("address", "given", "message"),
+    [
+        ("sqlite:///{}/people.db", (), "nothing is asked of it"),
+        ("sqlite:///{}/no.db", ASKED, "there is no file"),
+        ("sqlite:///{}/people.db", ("--query", "select nothing from people"), "does not answer"),
+        ("sqlite:///{}/people.db", ("--query", "select age, age from people"), "duplicate column"),
+        ("nothing://me:PASSWORD@host/db?sslpassword=PASSWORD", ASKED, "does not answer"),
+        ("postgresql+nodriver://me:PASSWORD@host/db", ASKED, "does not answer"),
+        ("postgresql+psycopg2://me:PASSWORD@host/db", ASKED, "psycopg2, which is not installed"),
+        ("{}/people.csv", ASKED, "no address of a database"),
+    ],
+)
+def test_databases_that_do_not_answer(
+    address: str, given: tuple[str, ...], message: str, database: str, shell: Shell
+) -> None:
+    """Each fault of address and query is named, and no message holds a password."""
+    named = address.format(shell.folder).replace("PASSWORD", PASSWORD)
+    asked = (named, *given, "-q", "age", "-k", 2, "-o", "release.csv", "--show-values")
+    made = shell("anonymize", *asked)
+    assert made.code == 2
+    assert message in " ".join(made.err.split())
+    assert PASSWORD not in made.out + made.err
+    assert not (shell.folder / "release.csv").exists()
+
+
+def test_passwords_are_written_nowhere(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records, manifests and reports show an address with stars in place of its password."""
+    asked = []
+
+    def answer(address: str, query: str) -> pd.DataFrame:
+        asked.append(address)
+        return pd.DataFrame({"age": [30, 31, 40, 41]})
+
+    monkeypatch.setattr("anonymip.instances.readers._read_query", answer)
+    address = f"postgresql://me:{PASSWORD}@host/db?sslpassword={PASSWORD}"
+    files = ("-o", "release.csv", "--report", "report.html", "--json", "record.json")
+    made = shell("anonymize", address, "--query", "select 1", "-q", "age", "-k", 2, *files)
+    assert made.code == 0, made.err
+    assert asked == [address]
+    written = {path.name: path.read_text(encoding="utf-8") for path in shell.folder.iterdir()}
+    assert {"release.csv", "release.csv.manifest.json", "report.html", "record.json"} <= set(
+        written
+    )
+    for text in (*written.values(), made.out, made.err):
+        assert PASSWORD not in text
+    assert "postgresql://me:***@host/db" in written["record.json"]
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("sqlite:///people.db", "sqlite:///people.db"),
+        ("postgresql://host/db", "postgresql://host/db"),
+        ("postgresql://me@host/db", "postgresql://me@host/db"),
+        ("postgresql://me:secret@host:5432/db", "postgresql://me:***@host:5432/db"),
+        ("postgresql://me:sec:ret/@host/db?a=secret", "postgresql://me:***@host/db?***"),
+        ("postgresql://me:sec@ret@host/db", "postgresql://***"),
+        ("postgresql://me:sec?ret@host/db", "postgresql://***"),
+        ("postgresql://host/db?password=s@cret", "postgresql://***"),
+    ],
+)
+def test_what_is_shown_of_an_address(address: str, shown: str) -> None:
+    """User, host and database are; where the password ends is asked in doubt of nobody."""
+    assert without_password(address) == shown
+
+
+def test_nothing_is_written_to_a_database(database: str) -> None:
+    """A query that changes rows leaves none changed."""
+    with pytest.raises(InputError):
+        read_table(database, query="delete from people")
+    assert len(read_table(database, query="select * from people")) == 8
+
+
+def test_sqlalchemy_that_is_missing(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the package the message says how to install it."""
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    with pytest.raises(InputError, match=r"pip install 'anonymip\[sql\]'"):
+        read_table(database, query="select * from people")
