@@ -1,4 +1,4 @@
-"""The ladder of bounds by duals of records: nearest neighbours, k-sets, dual ascent."""
+"""The ladder of bounds by duals of records: nearest neighbours, pairs, k-sets, dual ascent."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from anonymip.bounds.near_program import NearProgram
 from anonymip.bounds.nearest_neighbour import bound_of_terms, lowered_terms
+from anonymip.bounds.pair_sums import PairSums, bounds_by_pairs
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.effort import EFFORTS, check_effort
 from anonymip.problem import Problem
@@ -110,8 +111,8 @@ def ladder_bound(
 ) -> Bound | None:
     """Return a lower bound on the loss of any release, as good as the effort allows.
 
-    The bounds are nearest neighbours, k-sets, and an ascent from there, first a short way and then
-    farther ones, and rounds that a linear program guides; see :mod:`anonymip.bounds.record_duals`
+    The bounds are nearest neighbours, sums over pairs, k-sets, and an ascent from there, first a
+    short way and then farther ones, and rounds that a linear program guides; see :mod:`anonymip.bounds.record_duals`
     for what holds, and :class:`Ladder` for their order.
     The name of the bound says which of them it is, and whether the work ended before all
     records were looked at.
@@ -193,6 +194,8 @@ class Ladder:
         if not raises_duals(problem):
             return
         duals = self._duals = RecordDuals(problem, terms, 0.0, self._part)
+        if _duals_hold(problem) and bounds_by_pairs(duals.search.rows.tables):
+            yield from self._pair_sums(duals)
         # Where the first sweep ended, how far the farthest went, and the program.
         raised, program = _Raised(), None
         for effort in EFFORTS[: EFFORTS.index(self._effort) + 1]:
@@ -213,6 +216,21 @@ class Ladder:
             program = program or NearProgram(duals, self._whole)
             for complete in guided_ascent(duals, self._whole, program, early=early):
                 yield self._bound(duals, "column generation, dual ascent", complete)
+
+    def _pair_sums(self, duals: RecordDuals) -> Iterator[Bound]:
+        """Yield the bound by sums over pairs, from which no other goes on.
+
+        It takes as long as nearest neighbours, and is no part of the work that is counted.
+        """
+        sums, floors, work = PairSums(duals.search, duals.k), duals.duals, duals.search.work
+        while not sums.complete:
+            begun = int(work[0])
+            sums.go_on(self._part)
+            work[0] = begun
+            duals.duals = sums.duals
+            bound = self._bound(duals, "sums over pairs", sums.complete)
+            duals.duals = floors
+            yield bound
 
     def _k_sets(self, duals: RecordDuals, share: float) -> Iterator[Bound]:
         complete = duals.raise_to_k_sets(share)
