@@ -399,8 +399,9 @@ class Solution(Frozen):
 
         Columns: ``class`` of the assignment (-1 suppressed), or ``matches`` of a cover, a tuple of
         the records that the published one covers; per numeric attribute ``<name>_lower`` and
-        ``<name>_upper``; per attribute published as a set a tuple of its values; per hierarchical
-        attribute the label of its node, None if suppressed.
+        ``<name>_upper``, both infinite for a missing value, from minus infinity on for numbers and
+        missing values together; per attribute published as a set a tuple of its values; per
+        hierarchical attribute the label of its node, None if suppressed.
         """
         microdata, cells, assignment = self.problem.microdata, self.description, self.assignment
         columns: dict[str, Any] = {}
@@ -412,8 +413,11 @@ class Solution(Frozen):
             columns["class"] = self.classes.labels
         for a, attribute in enumerate(microdata.attributes):
             if attribute.publish == "range":
-                columns[f"{attribute.name}_lower"] = cells.lower[:, a]
-                columns[f"{attribute.name}_upper"] = cells.upper[:, a]
+                lower, upper = cells.lower[:, a], cells.upper[:, a]
+                misses = upper == microdata.beyond[a]
+                ends = np.where(lower < upper, -np.inf, np.inf)
+                columns[f"{attribute.name}_lower"] = np.where(misses, ends, lower)
+                columns[f"{attribute.name}_upper"] = np.where(misses, np.inf, upper)
             elif attribute.hierarchy is not None:
                 labels = (*attribute.hierarchy.tree.labels, None)
                 nodes = np.where(cells.suppressed[:, a], -1, cells.nodes[:, a])

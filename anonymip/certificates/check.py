@@ -79,7 +79,7 @@ class Table:
         bits: list[list[int]] = []
         ranks: list[list[int]] = []
         self.by_count: list[list[int]] = []
-        self.by_ranks: list[tuple[bool, list[list[int]]]] = []
+        self.by_ranks: list[tuple[str, list[list[int]]]] = []
         self.squared = any(term["kind"] == "squares" for term in given["terms"])
         self.sizes, self.weights = math.lcm(*range(1, self.largest + 1)), []
         for term in given["terms"]:
@@ -110,7 +110,14 @@ class Table:
                     further = lines[-1][2 ** (len(lines) - 2) :]
                     lines.append([*map(max, lines[-1], further)])
                 ranks.append([place[value] for value in values])
-                self.by_ranks.append((True, lines))
+                self.by_ranks.append(("tree", lines))
+            elif term["kind"] == "capped":  # by how far values lie apart, but no more than `most`
+                place = {value: rank for rank, value in enumerate(term["order"])}
+                line, most = [*map(self.scaled, term["losses"])], self.scaled(term["most"])
+                demand(len(line) == len(place), "losses lack")
+                demand(line == sorted(line) and most >= 0, "the loss can fall when a cell grows")
+                ranks.append([place[value] for value in values])
+                self.by_ranks.append(("capped", [line, [most]]))
             else:  # by the first value in the term's order, then by the last from there on
                 place = {value: rank for rank, value in enumerate(term["order"])}
                 rows = [[self.scaled(loss) for loss in row] for row in term["losses"]]
@@ -119,7 +126,7 @@ class Table:
                     wider = all(outer >= inner for outer, inner in zip(row[1:], after, strict=True))
                     demand(wider and row == sorted(row), "the loss can fall when a cell grows")
                 ranks.append([place[value] for value in values])
-                self.by_ranks.append((False, rows))
+                self.by_ranks.append(("order", rows))
         if self.squared:
             demand(self.classes and not self.constant, "squares are for classes alone")
             demand(min(self.weights) >= 0, "a weight is negative")
@@ -167,10 +174,13 @@ class Table:
         loss = self.constant + sum(covered[0])
         for by_count, held in zip(self.by_count, covered[1], strict=True):
             loss += by_count[held.bit_count()]
-        for (tree, by_ranks), first, last in zip(
+        for (kind, by_ranks), first, last in zip(
             self.by_ranks, covered[2], covered[3], strict=True
         ):
-            if tree:
+            if kind == "capped":
+                line, (most,) = by_ranks
+                loss += min(line[last] - line[first], most)
+            elif kind == "tree":
                 line = by_ranks[(last - first).bit_length()]
                 loss += max(line[first], line[last - (2 ** (last - first).bit_length() >> 1)])
             else:

@@ -15,7 +15,12 @@ import numpy as np
 
 from anonymip.certificates.check import Rejected, Table
 from anonymip.errors import InputError, UnsupportedObjective
-from anonymip.objectives.language.tables import LossTables, losses_of_pairs, square_losses
+from anonymip.objectives.language.tables import (
+    CAPPED,
+    LossTables,
+    losses_of_pairs,
+    square_losses,
+)
 from anonymip.objectives.losses.squared_error import SSE
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
@@ -188,6 +193,17 @@ def _problem_part(problem: Problem, meant: Callable[[float, float], Fraction]) -
         terms.append({"kind": "set", "column": column(a), "losses": [*map(_text, losses)]})
         unit = math.lcm(unit, *(loss.denominator for loss in losses))
     for p, a in enumerate(tables.pair_columns.tolist()):
+        if tables.pair_strides[p] == CAPPED:
+            *_, slope, most = losses_of_pairs(tables, p).tolist()
+            numbers = data.levels[a].tolist()
+            read = _reading(numbers)
+            by_unit, at_most = meant(slope, 0.0), meant(most, 0.0)
+            line = [by_unit * read(number) for number in numbers]
+            order = _printed(problem, a, None)
+            own = {"kind": "capped", "column": column(a), "order": order}
+            terms.append({**own, "losses": [*map(_text, line)], "most": _text(at_most)})
+            unit = math.lcm(unit, *(one.denominator for one in (*line, at_most)))
+            continue
         kind, rows = _by_rank(tables, p)
         largest = max(float(np.abs(row).max()) for row in rows)
         known = {loss: meant(loss, largest) for row in rows for loss in np.unique(row).tolist()}
@@ -226,7 +242,7 @@ def _by_rank(tables: LossTables, p: int) -> tuple[str, list[Floats]]:
     Of a tree those of values and of neighbouring ones; else those of each rank and all from there
     on.
     """
-    if tables.pair_strides[p]:
+    if tables.pair_strides[p] > 0:
         square = square_losses(tables, p)
         return "order", [square[first, first:] for first in range(len(square))]
     size, losses = int(tables.pair_sizes[p]), losses_of_pairs(tables, p)
@@ -241,7 +257,8 @@ def _printed(
     if reading is None and problem.microdata.attributes[attribute].publish == "range":
         reading = _decimal
     if reading is not None:
-        return [_text(reading(level)) for level in levels]
+        beyond, label = problem.microdata.beyond[attribute], problem.microdata.table.label
+        return [label if level == beyond else _text(reading(level)) for level in levels]
     names: list[int | str] = [str(level) for level in levels]
     return names if len(set(names)) == len(names) else list(range(len(names)))
 

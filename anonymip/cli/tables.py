@@ -112,7 +112,7 @@ class TableOptions:
     ] = None
     drop: Annotated[list[str] | None, typer.Option("--drop", help="Column never published.")] = None
     missing: Annotated[
-        str | None, typer.Option("--missing", help="Missing values: error, category or drop.")
+        str | None, typer.Option("--missing", help="Missing values: error, category, drop or own.")
     ] = None
     missing_values: MissingValues = None
     form: FormatOptions = field(default_factory=FormatOptions)

@@ -183,8 +183,11 @@ def usefulness_of(solution: Solution) -> float:
             low, high = np.full(count, np.inf), np.full(count, -np.inf)
             np.minimum.at(low, labels, numbers)
             np.maximum.at(high, labels, numbers)
-            width = float(numbers.max() - numbers.min())
-            total += float((high - low).sum()) / width if width > 0 else 0.0
+            present = numbers[numbers < microdata.beyond[a]]
+            width = float(np.ptp(present)) if len(present) else 0.0
+            # Numbers and missing values together are as wide as all numbers.
+            spans = np.minimum(high - low, width)
+            total += float(spans.sum()) / width if width > 0 else 0.0
         else:
             pairs = np.unique(labels * (int(codes.max()) + 1) + codes)
             total += len(pairs) / len(np.unique(codes))

@@ -10,9 +10,10 @@ from functools import cached_property
 from numbers import Real
 from typing import Any, Literal, cast, get_args
 
-from anonymip.errors import InputError, did_you_mean
+from anonymip.errors import InputError, did_you_mean, unknown_name
 from anonymip.instances.hierarchies.hierarchy import Hierarchy
 from anonymip.instances.scale import Scale, Unit, number_at, scale_of, unit_text
+from anonymip.instances.table_format import MISSING_POLICIES
 
 Kind = Literal["numeric", "categorical", "hierarchical", "date"]
 Publish = Literal["range", "set", "node"]
@@ -62,6 +63,8 @@ class Attribute:
         Where the highest and the lowest group begin: ``at_most=90`` counts all above 90 as 90 and
         publishes ``90+``; ``at_least=20`` counts all below 20 as 20 and publishes ``20-``. None
         for no such group.
+    missing
+        What becomes of missing values: a policy of :class:`TableFormat`. None is that of the table.
 
     Raises
     ------
@@ -80,6 +83,7 @@ class Attribute:
     format: str | None = None
     at_most: object = None
     at_least: object = None
+    missing: str | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -139,6 +143,12 @@ class Attribute:
             raise InputError(
                 f"attribute {self.name!r}: rounded and capped numbers are published as ranges",
                 remedy="Leave publish out, or precision, at_most and at_least",
+            )
+        if self.missing is not None and self.missing not in MISSING_POLICIES:
+            raise unknown_name(
+                f"attribute {self.name!r}: policy for missing values",
+                self.missing,
+                MISSING_POLICIES,
             )
         if self.domain is not None:
             object.__setattr__(self, "domain", self._checked_domain())

@@ -196,9 +196,14 @@ def _neither_number_nor_text(series: pd.Series) -> NDArray[np.bool_]:
 
 
 def missing_rows(series: pd.Series, tokens: Sequence[str]) -> NDArray[np.bool_]:
-    """Return (n,) bool: null in pandas' sense, or a text among `tokens`."""
+    """Return (n,) bool: null in pandas' sense, or a text or number among `tokens`."""
     absent = series.isna().to_numpy(bool, copy=True)
-    if tokens and not pd.api.types.is_numeric_dtype(series):
+    if _is_real_dtype(series):
+        # A number has no text of its own: -9 is among them where "-9" or "-9.0" is.
+        numbers = [float(text) for text in tokens if is_number_text(text)]
+        if numbers:
+            absent |= series.isin(numbers).to_numpy(bool, na_value=False)
+    elif tokens and not pd.api.types.is_numeric_dtype(series):
         absent |= series.isin(list(tokens)).to_numpy(bool)
     return absent
 

@@ -43,6 +43,9 @@ class Domains:
     origin
         (m,) float64, what losses count the ends of ranges from: the lower end of the domain, or 0
         where values less that would not lie as far apart; NaN for other kinds.
+    beyond
+        (m,) float64, what stands for missing numbers as the upper end of a range; infinite where
+        none is missing.
     """
 
     names: tuple[str, ...]
@@ -55,6 +58,7 @@ class Domains:
     integer: NDArray[np.bool_]
     trees: tuple[Tree | None, ...]
     origin: NDArray[np.float64]
+    beyond: NDArray[np.float64]
 
     @classmethod
     def of(cls, microdata: Microdata) -> Domains:
@@ -113,6 +117,7 @@ class Domains:
                     )
                 ]
             ),
+            microdata.beyond,
         )
 
     @property

@@ -198,8 +198,9 @@ class Inspection:
             lines.append("# No column is suggested as a quasi-identifier: name one at least.")
         if self.incomplete:
             lines.append(
-                f"# {self.incomplete} of {self.rows} rows miss a value of a quasi-identifier: say "
-                f"what becomes of them by {argument('missing', ...)}."
+                f"# {self.incomplete} of {self.rows} rows miss a value of a quasi-identifier: what "
+                "becomes of them stands\n# with each: missing = error | drop | category | own; "
+                f"{argument('missing', ...)} goes before it."
             )
         lines += ["", "[table]"]
         form, default = asdict(self.table), TableFormat(missing=self.table.missing)
@@ -214,6 +215,10 @@ class Inspection:
         for one in asked:
             lines += ["", f"# {one.looks}: {one.why}", f"[attributes.{_toml(one.name)}]"]
             lines += [f"{key} = {_toml(value)}" for key, value in one.declared.items()]
+            if one.missing:
+                policy = "category" if one.kind == "categorical" else "own"
+                share = f"{100 * one.missing / self.rows:.1f} % of the rows"
+                lines.append(f'missing = "{policy}"  # {share}; "drop" leaves them out')
             if one.kind == "numeric":
                 lines.append("# domain = [0, 100]  # declare it: the observed ends tell of persons")
         return "\n".join((*lines, ""))

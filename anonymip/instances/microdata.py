@@ -28,50 +28,92 @@ from anonymip.instances.table_format import TableFormat
 from anonymip.runtime.frozen import Frozen
 
 
+def policy_of(attribute: Attribute, table: TableFormat) -> str:
+    """Return what becomes of the missing values of a quasi-identifier.
+
+    Of categories a value of its own is a category.
+    """
+    policy = attribute.missing or table.policy
+    return "category" if policy == "own" and not attribute.is_numeric else policy
+
+
+def _complete_rows(
+    frame: pd.DataFrame, attributes: Sequence[Attribute], table: TableFormat
+) -> NDArray[np.int64]:
+    """Return the rows that miss nothing for which rows are left out."""
+    gone = np.zeros(len(frame), np.bool_)
+    for attribute in attributes:
+        if policy_of(attribute, table) == "drop":
+            gone |= missing_rows(frame[attribute.name], table.missing)
+    return np.flatnonzero(~gone)
+
+
 def without_missing(
     frame: pd.DataFrame, attributes: Sequence[Attribute], table: TableFormat
 ) -> pd.DataFrame:
-    """Return the frame with the policy for missing values applied to the quasi-identifiers.
+    """Return the frame with the policies for missing values applied to the quasi-identifiers.
 
-    Raises InputError if a value is missing and the policy forbids it or has no category for it.
+    Missing numbers and dates that are a value of their own are null in it. Raises InputError if a
+    value is missing and its policy forbids it or has no category for it.
     """
-    absent = {a.name: missing_rows(frame[a.name], table.missing) for a in attributes}
-    if table.policy == "drop":
-        rows = np.logical_or.reduce(list(absent.values()))
-        complete: pd.DataFrame = frame.loc[~rows]
-        return complete.reset_index(drop=True)
+    kept = _complete_rows(frame, attributes, table)
+    given = frame
+    if len(kept) < len(frame):
+        frame = frame.iloc[kept]
     filled: dict[str, pd.Series] = {}
-    dropped = argument("missing", "drop")
     for attribute in attributes:
-        rows = absent[attribute.name]
+        rows = missing_rows(frame[attribute.name], table.missing)
         if not rows.any():
             continue
-        if table.policy == "error" or attribute.is_numeric:
-            remedy = (
-                f"Use {dropped}: a numeric attribute has no category for missing values"
-                if table.policy == "category"
-                else f"Choose {dropped} or {argument('missing', 'category')}, or fill the cells"
-            )
-            raise InputError(
-                f"column {attribute.name!r} has {int(rows.sum())} missing values, the first in "
-                f"data row {int(rows.argmax()) + 1}",
-                remedy=remedy,
-            )
+        policy, is_own = policy_of(attribute, table), attribute.publish == "range"
+        if policy == "error" or (attribute.is_numeric and not (policy == "own" and is_own)):
+            raise _missing_error(attribute, policy, int(rows.sum()), int(kept[rows.argmax()]))
         column = frame[attribute.name].astype(object)
         if column.isin([table.label]).any():
             raise InputError(
                 f"column {attribute.name!r} holds the text {table.label!r}, which stands for "
                 "missing values",
-                remedy=f"Rename that value, or use {dropped}",
+                remedy=f"Rename that value, or use {argument('missing', 'drop')}",
             )
-        column[rows] = table.label
+        if attribute.is_numeric and not table.label.isalpha():
+            raise InputError(
+                f"the label of missing values is {table.label!r}, which may be taken for a number",
+                remedy="Give one of letters alone",
+            )
+        column[rows] = None if attribute.is_numeric else table.label
         filled[attribute.name] = column
+    if not filled and frame is given:
+        return frame.reset_index(drop=True)
     return frame.assign(**filled).reset_index(drop=True)
 
 
-def encode(
-    frame: pd.DataFrame, attributes: Sequence[Attribute]
-) -> tuple[tuple[NDArray[np.generic], ...], NDArray[np.int32], NDArray[np.float64]]:
+def _missing_error(attribute: Attribute, policy: str, count: int, first: int) -> InputError:
+    dropped, own = argument("missing", "drop"), argument("missing", "own")
+    remedy = f"Choose {dropped} or {argument('missing', 'category')}, or fill the cells"
+    if attribute.is_numeric:
+        remedy = (
+            f"Choose {dropped}, or {own} for a value of its own beside ranges, or fill the cells"
+        )
+        if policy != "error":
+            remedy = f"Use {dropped}: a numeric attribute has no category for missing values"
+            if attribute.publish == "range":
+                remedy += f"; or {own}, for which missing is a value of its own beside ranges"
+    return InputError(
+        f"column {attribute.name!r} has {count} missing values, the first in data row {first + 1}",
+        remedy=remedy,
+    )
+
+
+class Encoded(NamedTuple):
+    """The cells of a table as :class:`~anonymip.instances.microdata.Microdata` names them."""
+
+    levels: tuple[NDArray[np.generic], ...] = ()
+    codes: NDArray[np.int32] = np.empty((0, 0), np.int32)
+    values: NDArray[np.float64] = np.empty((0, 0))
+    beyond: NDArray[np.float64] = np.empty(0)
+
+
+def encode(frame: pd.DataFrame, attributes: Sequence[Attribute]) -> Encoded:
     """Return the levels of each attribute, and (n, m) codes and values of the cells.
 
     See :class:`~anonymip.instances.microdata.Microdata`.
@@ -81,11 +123,12 @@ def encode(
     n, m = len(frame), len(attributes)
     codes = np.empty((n, m), np.int32)
     values = np.empty((n, m), np.float64)
+    beyond = np.full(m, np.inf)
     levels: list[NDArray[np.generic]] = []
     for column, attribute in enumerate(attributes):
         series = frame[attribute.name]
         if attribute.is_numeric:
-            numbers = attribute.scale.coarsened(numeric_column(series, attribute))
+            numbers, beyond[column] = _numbers(series, attribute)
             level, inverse = np.unique(numbers, return_inverse=True)
             values[:, column] = numbers
             levels.append(level)
@@ -103,11 +146,38 @@ def encode(
             )
             levels.append(level)
         codes[:, column] = inverse.ravel()
-    for array in levels:
+    for array in (*levels, codes, values, beyond):
         array.setflags(write=False)
-    codes.setflags(write=False)
-    values.setflags(write=False)
-    return tuple(levels), codes, values
+    return Encoded(tuple(levels), codes, values, beyond)
+
+
+def _numbers(series: pd.Series, attribute: Attribute) -> tuple[NDArray[np.float64], float]:
+    """Return the numbers of a column, and what stands for missing ones; infinite if none is.
+
+    It lies farther above the domain than the domain is wide: so far from every number that a range
+    with both costs as much as one of the whole domain.
+    """
+    absent = series.isna().to_numpy(bool)
+    if not absent.any():
+        return attribute.scale.coarsened(numeric_column(series, attribute)), np.inf
+    numbers = np.empty(len(series))
+    if not absent.all():
+        # Some value stands in for the missing ones, so that messages name rows of the table.
+        present = series.where(~absent, series[~absent].iloc[0])
+        numbers = attribute.scale.coarsened(numeric_column(present, attribute))
+    low, high = _ends(attribute, numbers[~absent])
+    numbers[absent] = high + 2 * ((high - low) or 1.0) + attribute.is_whole
+    return numbers, float(numbers[absent][0])
+
+
+def _ends(attribute: Attribute, levels: NDArray[np.float64]) -> tuple[float, float]:
+    """Return lowest and highest permissible number: declared, else observed."""
+    if attribute.bounds is not None:
+        low, high = attribute.scale.coarsened(np.array(attribute.bounds)).tolist()
+        return low, high
+    if not len(levels):
+        return 0.0, 0.0
+    return float(levels.min()), float(levels.max())
 
 
 def _order_of_levels(level: NDArray[Any], attribute: Attribute, coded: bool) -> NDArray[np.int64]:
@@ -176,6 +246,9 @@ class Microdata(Frozen):
     values : numpy.ndarray
         (n, m) float64: numbers of numeric attributes and of categories that are numbers, else the
         codes.
+    beyond
+        (m,) float64: of numeric attributes whose missing values are a value of their own, what
+        stands for these in `levels` and `values`; infinite where no value is missing.
 
     Raises
     ------
@@ -206,29 +279,33 @@ class Microdata(Frozen):
         object.__setattr__(self, "frame", self.table.pointed_columns(complete, numeric))
         if len(self.frame) == 0:
             raise InputError("the table has no rows", remedy="Give a table with at least k rows")
-        levels, codes, values = encode(self.frame, self.attributes)
-        object.__setattr__(self, "_arrays", (levels, codes, values))
+        object.__setattr__(self, "_arrays", encode(self.frame, self.attributes))
         _check_undeclared(self)
 
     _kept_beside_fields = ("original", "kind", "_arrays")
-    _arrays = ((), np.empty((0, 0), np.int32), np.empty((0, 0)))
+    _arrays = Encoded()
     original = pd.DataFrame()
     kind: ClassVar[FrameKind | None] = None
 
     @property
     def levels(self) -> tuple[NDArray[np.generic], ...]:
         """Sorted observed values of each attribute."""
-        return self._arrays[0]
+        return self._arrays.levels
 
     @property
     def codes(self) -> NDArray[np.int32]:
         """(n, m) int32, rank of each cell in its attribute's levels."""
-        return self._arrays[1]
+        return self._arrays.codes
 
     @property
     def values(self) -> NDArray[np.float64]:
         """(n, m) float64, numbers where there are numbers, else the codes."""
         return self._arrays[2]
+
+    @property
+    def beyond(self) -> NDArray[np.float64]:
+        """(m,) float64, what stands for missing numbers; infinite where none is missing."""
+        return self._arrays.beyond
 
     @property
     def n(self) -> int:
@@ -254,10 +331,7 @@ class Microdata(Frozen):
     @cached_property
     def rows(self) -> NDArray[np.int64]:
         """(n,) int64, row of each record in the original; gaps where records were left out."""
-        if self.table.policy != "drop":
-            return np.arange(self.n)
-        absent = [missing_rows(self.original[name], self.table.missing) for name in self.names]
-        return np.flatnonzero(~np.logical_or.reduce(absent))
+        return _complete_rows(self.original, self.attributes, self.table)
 
     @property
     def has_missing(self) -> bool:
@@ -266,14 +340,24 @@ class Microdata(Frozen):
             missing_rows(self.original[name], self.table.missing).any() for name in self.names
         )
 
+    @property
+    def kept_missing(self) -> dict[str, int]:
+        """Missing values that are published as a value of their own, by quasi-identifier."""
+        found = {
+            one.name: int(
+                (self.values[:, a] == self.beyond[a]).sum()
+                if one.is_numeric
+                else (self.frame[one.name] == self.table.label).sum()
+            )
+            for a, one in enumerate(self.attributes)
+            if policy_of(one, self.table) in ("category", "own")
+        }
+        return {name: count for name, count in found.items() if count}
+
     def domain_bounds(self, attribute: int) -> tuple[float, float]:
         """Return lowest and highest permissible value of a numeric attribute."""
-        given = self.attributes[attribute]
-        if given.bounds is not None:
-            low, high = given.scale.coarsened(np.array(given.bounds)).tolist()
-            return low, high
-        levels = self.levels[attribute]
-        return float(levels[0]), float(levels[-1])
+        levels = self.levels[attribute].astype(np.float64)
+        return _ends(self.attributes[attribute], levels[levels < self.beyond[attribute]])
 
     def domain_size(self, attribute: int) -> int:
         """Return the number of permissible values: declared, of the hierarchy, or observed.
@@ -284,7 +368,7 @@ class Microdata(Frozen):
         given = self.attributes[attribute]
         if given.is_whole and (given.domain is not None or given.publish == "range"):
             low, high = self.domain_bounds(attribute)
-            return int(high - low) + 1
+            return int(high - low) + 1 + int(self.beyond[attribute] < np.inf)
         if given.hierarchy is not None:
             return len(given.hierarchy.leaves)
         if given.domain is not None and not given.is_numeric:
@@ -341,11 +425,11 @@ class Microdata(Frozen):
             object.__setattr__(part, name, getattr(self, name))
         frame = self.frame.iloc[rows].reset_index(drop=True)
         codes, values = self.codes[rows], self.values[rows]
-        levels, attributes = self.levels, self.attributes
+        levels, attributes, beyond = self.levels, self.attributes, self.beyond
         if columns is not None:
             codes, values = (np.ascontiguousarray(part[:, columns]) for part in (codes, values))
             levels = tuple(levels[a] for a in columns)
-            attributes = tuple(attributes[a] for a in columns)
+            attributes, beyond = tuple(attributes[a] for a in columns), beyond[columns]
         for array in (codes, values):
             array.setflags(write=False)
         kept: Any
@@ -354,7 +438,7 @@ class Microdata(Frozen):
             ("original", frame),
             ("kind", self.kind),
             ("attributes", attributes),
-            ("_arrays", (levels, codes, values)),
+            ("_arrays", Encoded(levels, codes, values, beyond)),
         ):
             object.__setattr__(part, name, kept)
         part.__dict__["rows"] = self.rows[rows]

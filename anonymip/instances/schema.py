@@ -96,7 +96,7 @@ def keys_of(**listed: str) -> dict[str, str]:
 
 
 _ATTRIBUTE_KEYS = keys_of(
-    a_text="kind publish format",
+    a_text="kind publish format missing",
     a_list="domain",
     a_number_or_a_unit="precision",
     a_number_or_a_date="at_most at_least",
@@ -165,7 +165,7 @@ class Schema:
         sensitive, keep, drop
             Further columns.
         missing
-            Policy for missing values.
+            Policy for missing values, of all columns.
         """
         attributes: Mapping[str, Mapping[str, Any]] = self.attributes
         if quasi_identifiers:
@@ -174,7 +174,13 @@ class Schema:
                 raise InputError(
                     "a quasi-identifier is named twice", remedy="Name each column once"
                 )
-        table = self.table if missing is None else replace(self.table, policy=missing)
+        table = self.table
+        if missing is not None:
+            table = replace(table, policy=missing)
+            attributes = {
+                name: {key: one for key, one in known.items() if key != "missing"}
+                for name, known in attributes.items()
+            }
         return Schema(
             attributes,
             (*self.sensitive, *(name for name in sensitive if name not in self.sensitive)),
@@ -264,17 +270,20 @@ def _resolve(
     if "kind" not in parameters:
         parameters["kind"] = _kind_of(name, column, table)
     if isinstance(parameters.get("hierarchy"), CodeRule):
-        parameters["hierarchy"] = _codes(name, parameters["hierarchy"], column, table)
+        policy = parameters.get("missing") or table.policy
+        parameters["hierarchy"] = _codes(name, parameters["hierarchy"], column, table, policy)
     if parameters["kind"] == "numeric" and "integer" not in parameters:
         parameters["integer"] = all_whole(table.pointed(column), table.missing)
     return Attribute(name, **parameters)
 
 
-def _codes(name: str, rule: CodeRule, column: pd.Series, table: TableFormat) -> Hierarchy:
+def _codes(
+    name: str, rule: CodeRule, column: pd.Series, table: TableFormat, policy: str
+) -> Hierarchy:
     """Return the hierarchy of the codes of a column."""
     absent = missing_rows(column, table.missing)
     codes = column[~absent].astype(object).map(str)
-    others = [table.label] if table.policy == "category" and absent.any() else []
+    others = [table.label] if policy in ("category", "own") and absent.any() else []
     try:
         return rule.hierarchy(codes.unique(), others)
     except InputError as error:

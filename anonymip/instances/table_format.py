@@ -13,6 +13,8 @@ import pandas as pd
 from anonymip.errors import InputError, unknown_name
 
 _SAMPLE = 'Age,"1"\n'
+#: What may become of missing values.
+MISSING_POLICIES = ("error", "category", "drop", "own")
 
 
 def refuse_encoding(name: str) -> None:
@@ -63,10 +65,11 @@ class TableFormat:
     missing
         Texts that mean "no value" in a quasi-identifier.
     policy
-        ``"error"``, ``"drop"`` (leave the row out) or ``"category"`` (a value of its own, written
-        `label`).
+        ``"error"``, ``"drop"`` (leave the row out), ``"category"`` (a value like any other of a
+        categorical or hierarchical attribute, written `label`) or ``"own"`` (the same, and beside
+        the ranges of numbers and dates a value of its own). An attribute may have another.
     label
-        The text of that category.
+        The text of that value.
     decimal
         Decimal mark of numbers that are texts, ``"."`` or ``","``; a release writes its numbers
         with the same. With a comma, a point in a number is an error: it may separate thousands.
@@ -91,10 +94,8 @@ class TableFormat:
                 f"encoding is {self.encoding!r}", remedy="Give its name, such as utf-8"
             )
         refuse_encoding(self.encoding)
-        if self.policy not in ("error", "category", "drop"):
-            raise unknown_name(
-                "policy for missing values", self.policy, ("error", "category", "drop")
-            )
+        if self.policy not in MISSING_POLICIES:
+            raise unknown_name("policy for missing values", self.policy, MISSING_POLICIES)
         sign = self.separator.strip() or self.separator if isinstance(self.separator, str) else ""
         if len(sign) != 1 or sign in '"\r\n':
             raise InputError(

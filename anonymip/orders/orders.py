@@ -145,6 +145,8 @@ def hilbert_order(problem: Problem, budget: Budget) -> Ints:
         if domains.kinds[a] == "numeric":
             span = domains.high[a] - domains.low[a]
             offset = microdata.values[:, a] - domains.low[a]
+            # What stands for missing numbers lies outside the domain.
+            offset = np.minimum(offset, span)
         else:
             span = float(len(microdata.levels[a]) - 1)
             offset = microdata.codes[:, a].astype(np.float64)

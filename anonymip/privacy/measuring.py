@@ -28,6 +28,7 @@ from anonymip.privacy.disclosure import DisclosureRisk, SampleRisk, Spread, Tabl
 from anonymip.privacy.graph.consistency import MatchGraph, PublishedMatches
 from anonymip.privacy.reading.hierarchies import Paths
 from anonymip.privacy.reading.keys import KeyColumns, column_of, read_keys, weights_of
+from anonymip.privacy.reading.manifest_entries import MISSING_POLICIES
 from anonymip.privacy.reading.original import (
     Inputs,
     Schema,
@@ -106,8 +107,9 @@ def risk(
         Path or data frame of all persons, those of the table among them, with the
         quasi-identifiers.
     missing
-        Policy for missing quasi-identifiers: ``"error"`` (the default), ``"category"``, for which
-        missing is a value of its own, or ``"drop"``, which leaves the records out.
+        Policy for missing quasi-identifiers: ``"error"`` (the default), ``"category"`` or
+        ``"own"``, for which missing is a value of its own, or ``"drop"``, which leaves the records
+        out.
     manifest, schema
         As in :func:`verify`.
     draws
@@ -143,6 +145,7 @@ def risk(
     kinds = dict(_declared(text, given.kinds) for text in quasi_identifiers or given.kinds)
     secret = tuple(dict.fromkeys((*given.sensitive, *sensitive)))
     policy, inputs = missing or "error", None
+    policies = dict(given.policies)
     how = [reading.get(name) for name in ("separator", "encoding", "decimal")]
     mark = reading.get("decimal") or given.decimal or "."
     tokens = reading.get("missing_values") or given.tokens or ("",)
@@ -152,6 +155,7 @@ def risk(
         own = {column.name: column.kind for column in claims.quasi_identifiers}
         hidden = tuple(column.name for column in claims.untouched if column.role == "sensitive")
         policy = claims.table.policy
+        policies = {one.name: claims.policy_of(one) for one in claims.quasi_identifiers}
         if (quasi_identifiers is not None and set(kinds) != set(own)) or (
             not set(sensitive) <= set(hidden) or missing not in (None, policy)
         ):
@@ -170,8 +174,9 @@ def risk(
             "no quasi-identifiers are named",
             remedy=f"Name them by {argument('quasi_identifiers', ..., option='-q')} or a schema",
         )
-    if policy not in ("error", "category", "drop"):
-        raise unknown_name("policy for missing values", policy, ("error", "category", "drop"))
+    for one in (policy, *policies.values()):
+        if one not in MISSING_POLICIES:
+            raise unknown_name("policy for missing values", one, MISSING_POLICIES)
     written: dict[str, Any] = {
         "separator": how[0] or given.separator or form[0],
         "encoding": how[1] or given.encoding or form[1],
@@ -183,7 +188,8 @@ def risk(
     )
     people = None if population is None else read_table(population, **written)
     measured = _Measurement(k or (inputs.manifest.k if inputs else WORK.usual_k), weights, mark)
-    before = measured.table(source, KeyColumns(kinds, mark, tokens, policy), people, secret)
+    columns = KeyColumns(kinds, mark, tokens, policy, policies)
+    before = measured.table(source, columns, people, secret)
     after, recoding = None, None
     curve: tuple[Corruption, ...] = ()
     if inputs is not None:

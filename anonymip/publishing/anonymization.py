@@ -69,7 +69,8 @@ def anonymize(
         Columns left out; others without a role are left out too, unless they are nearly unique,
         which is an error.
     missing
-        Policy for missing quasi-identifiers: ``"error"``, ``"drop"`` or ``"category"``.
+        Policy for missing quasi-identifiers: ``"error"``, ``"drop"``, ``"category"`` or ``"own"``,
+        see :class:`TableFormat`.
     recoding, objective
         Which releases are allowed, and what is lost, as :class:`Problem` takes them; None for its
         defaults.

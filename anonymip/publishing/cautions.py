@@ -132,7 +132,14 @@ def is_formula(text: str) -> bool:
 
 def count_formulas(frame: pd.DataFrame) -> dict[str, int]:
     """Return how many cells of each column are formulas, of the columns that have some."""
-    counts = {str(name): sum(map(is_formula, _texts(frame[name]))) for name in frame.columns}
+    # With a decimal comma a number runs nothing either, though escaping takes it along.
+    counts = {
+        str(name): sum(
+            is_formula(text) and not is_number_text(text.replace(",", "."))
+            for text in _texts(frame[name])
+        )
+        for name in frame.columns
+    }
     return {name: count for name, count in counts.items() if count}
 
 

@@ -21,6 +21,8 @@ from anonymip.solution import Solution
 _STAR = "*"
 #: Whole numbers below are exact in floating point.
 _EXACT = 2.0**53
+#: Before the label of missing values: the cell of numbers and missing values together.
+ANYTHING_OR = "[..]|"
 
 
 def end_names(attribute: Attribute) -> tuple[str, str]:
@@ -50,14 +52,21 @@ def published_columns(solution: Solution, a: int, layout: str) -> dict[str, Any]
     if attribute.publish == "range":
         scale = attribute.scale
         ends = list(zip(lower.tolist(), upper.tolist(), starred.tolist(), strict=True))
-        # A cell that is not shown has no ends.
-        if layout == "columns":
-            both = [("", "") if gone else scale.ends(u, v, _number) for u, v, gone in ends]
-            columns = map(spread, zip(*both, strict=True))
-            return dict(zip(end_names(attribute), columns, strict=True))
-        return {
-            attribute.name: spread(["" if g else scale.text(u, v, _number) for u, v, g in ends])
-        }
+        beyond, label = microdata.beyond[a], microdata.table.label
+
+        def written(lower: float, upper: float, gone: bool) -> tuple[str, ...]:
+            """Return a cell, of two columns its ends; one that is not shown has none."""
+            if gone or upper == beyond:
+                text = label if lower == upper else f"{ANYTHING_OR}{label}"
+                return ("" if gone else text,) * (1 + (layout == "columns"))
+            if layout == "columns":
+                return scale.ends(lower, upper, _number)
+            return (scale.text(lower, upper, _number),)
+
+        columns = map(spread, zip(*(written(*end) for end in ends), strict=True))
+        one = (attribute.name,)
+        names: tuple[str, ...] = end_names(attribute) if layout == "columns" else one
+        return dict(zip(names, columns, strict=True))
     if attribute.hierarchy is not None:
         names = attribute.hierarchy.tree.labels
         return {attribute.name: spread([_text(names[cells.nodes[i, a]]) for i in firsts])}

@@ -115,12 +115,18 @@ def _cells(problem: Problem, table: PublishedTable) -> CellBatch:
     places = {name: place for place, name in enumerate(table.names)}
     order = [places[name] for name in problem.microdata.names]
     nodes = np.full((table.n, len(order)), -1, np.int32)
+    lower, upper = table.lower[:, order], table.upper[:, order]
+    for a in np.flatnonzero(problem.microdata.beyond < np.inf).tolist():
+        # A release has no number for what is missing.
+        beyond = problem.microdata.beyond[a]
+        lower[lower[:, a] == -np.inf, a] = problem.microdata.domain_bounds(a)[0]
+        lower[lower[:, a] == np.inf, a] = upper[upper[:, a] == np.inf, a] = beyond
     for a, attribute in enumerate(problem.microdata.attributes):
         if attribute.hierarchy is not None:
             nodes[:, a] = _nodes(attribute.hierarchy.tree.place, table, order[a])
     return CellBatch(
-        table.lower[:, order],
-        table.upper[:, order],
+        lower,
+        upper,
         table.count[:, order],
         table.suppressed[:, order],
         nodes,

@@ -64,6 +64,7 @@ def describe_attribute(attribute: Attribute) -> dict[str, Any]:
         "integer": attribute.integer,
         "domain": None if attribute.domain is None else list(attribute.domain),
         **{name: value for name, value in attribute.scaling.items() if value is not None},
+        **({} if attribute.missing is None else {"missing": attribute.missing}),
     }
 
 

@@ -510,6 +510,11 @@ def what_is_gone(release: Release, *, show_names: bool = False) -> list[str]:
     lines = []
     if gone["missing"]:
         lines.append(f"{_are(gone['missing'], ' with missing values')} left out")
+    lines += [
+        f"{count} missing value{'s' if count > 1 else ''} of {name!r} count as a value of "
+        f"{'their' if count > 1 else 'its'} own"
+        for name, count in problem.microdata.kept_missing.items()
+    ]
     if getattr(problem.recoding, "suppression", False):
         starred = release.solution.assignment.suppressed - gone["suppressed"]
         lines.append(f"{_are(starred + gone['suppressed'])} suppressed{_fate(release, starred)}")

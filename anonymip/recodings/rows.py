@@ -39,6 +39,11 @@ def describe_sets(microdata: Microdata, start: Ints, members: NDArray[np.integer
         if attribute.is_numeric:
             level = microdata.levels[a].astype(np.float64)
             lower[:, a], upper[:, a] = level[least], level[greatest]
+            # Cells of numbers and missing values are alike: they tell nothing.
+            tells_nothing = lower[:, a] < upper[:, a]
+            tells_nothing &= upper[:, a] == microdata.beyond[a]
+            if tells_nothing.any():
+                lower[tells_nothing, a] = level[microdata.codes[:, a].min()]
         if attribute.hierarchy is not None:
             leaf = microdata.leaves(a)
             nodes[:, a] = attribute.hierarchy.tree.common_ancestors(leaf[least], leaf[greatest])

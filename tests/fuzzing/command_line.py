@@ -15,7 +15,7 @@ from anonymip import METHODS
 from anonymip.cli.app import run
 from tests.fuzzing.judge.asked import COVERS, Asked
 from tests.fuzzing.judge.releases import differs, release_problems
-from tests.fuzzing.judge.table import Column
+from tests.fuzzing.judge.table import MISSING, Column
 from tests.fuzzing.package import attribute_of
 from tests.fuzzing.solving import Findings
 
@@ -44,11 +44,18 @@ def write_table(folder: Path, asked: Asked) -> tuple[Path, Path]:
         writer.writerow([c.name for c in table.columns] + [name for name, _ in others])
         for record in range(table.n):
             writer.writerow(
-                [_text(column.told[record]) for column in table.columns]
+                [
+                    "NA" if column.values[record] == MISSING else _text(column.told[record])
+                    for column in table.columns
+                ]
                 + [values[record] for _, values in others]
             )
     lines = [line for column in table.columns for line in _section(folder, column)]
-    lines += ["[table]", f"sensitive = {json.dumps([name for name, _ in table.sensitive])}"]
+    lines += [
+        "[table]",
+        'missing = ["", "NA"]',
+        f"sensitive = {json.dumps([name for name, _ in table.sensitive])}",
+    ]
     lines += [f"keep = {json.dumps([name for name, _ in table.kept])}", *_mask(asked)]
     schema.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return data, schema
@@ -56,8 +63,9 @@ def write_table(folder: Path, asked: Asked) -> tuple[Path, Path]:
 
 def _section(folder: Path, column: Column) -> list[str]:
     lines = [f"[attributes.{column.name}]", f'kind = "{column.kind}"']
+    missing = ['missing = "own"'] * column.misses
     if column.scale is not None:
-        return [lines[0], *_scale(column), f"weight = {column.weight!r}"]
+        return [lines[0], *_scale(column), f"weight = {column.weight!r}", *missing]
     if column.domain is not None:
         numeric = column.kind == "numeric"
         given = [float(one) for one in column.domain] if numeric else list(column.domain)
@@ -70,7 +78,7 @@ def _section(folder: Path, column: Column) -> list[str]:
         file = folder / f"{column.name}.paths"
         file.write_text("".join(";".join(path) + "\n" for path in column.paths), encoding="utf-8")
         lines.append(f'hierarchy = "{file.name}"')
-    return lines
+    return [*lines, *missing]
 
 
 def _scale(column: Column) -> list[str]:

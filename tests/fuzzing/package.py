@@ -15,7 +15,7 @@ from anonymip import Attribute, Microdata, Problem
 from tests.fuzzing.judge.asked import Asked
 from tests.fuzzing.judge.losses import Loss
 from tests.fuzzing.judge.stars import Mask
-from tests.fuzzing.judge.table import Column, Table
+from tests.fuzzing.judge.table import MISSING, Column, Table
 
 
 def attribute_of(column: Column) -> Attribute:
@@ -34,6 +34,7 @@ def attribute_of(column: Column) -> Attribute:
                 for name, end in (("at_most", scale.most), ("at_least", scale.least))
                 if end is not None
             },
+            missing="own" if column.misses else None,
         )
     return Attribute(
         column.name,
@@ -43,19 +44,29 @@ def attribute_of(column: Column) -> Attribute:
         integer=column.integer,
         hierarchy=anonymip.Hierarchy(column.paths) if column.paths else None,
         publish=column.publish,  # type: ignore[arg-type]
+        missing="own" if column.misses else None,
     )
 
 
 def frame_of(table: Table) -> pd.DataFrame:
     """Return the table as a data frame."""
     columns: dict[str, Any] = {
-        column.name: list(column.scale.told)
-        if column.scale is not None
-        else [int(one) if column.integer else one for one in column.values]  # noqa: PD011
+        column.name: [
+            None
+            if value == MISSING
+            else int(told)
+            if column.scale is None and column.integer
+            else told
+            for value, told in zip(column.values, column.told, strict=True)
+        ]
         for column in table.columns
     }
     columns.update({name: list(values) for name, values in (*table.sensitive, *table.kept)})
     return pd.DataFrame(columns)
+
+
+def _told(column: Column, value: Any) -> Any:
+    return int(value) if column.scale is None and column.integer else value
 
 
 def objective_of(loss: Loss, table: Table) -> Any:

@@ -10,7 +10,7 @@ from tests.fuzzing.judge.losses import Loss
 from tests.fuzzing.judge.rules import Rules
 from tests.fuzzing.judge.stars import Mask
 from tests.fuzzing.judge.table import Column, Table
-from tests.fuzzing.tables import draw_table
+from tests.fuzzing.tables import draw_table, with_holes
 
 #: Areas, and their shares of the cases.
 AREAS = {
@@ -71,6 +71,9 @@ def draw_problem(rng: random.Random, area: str) -> Asked:
         asked = replace(asked, single_use=rng.random() < 0.12)
     if recoding == "freeform" and area != "command-line":
         asked = _special_cover(rng, asked)
+    if rng.random() < 0.2 and not loss.of_members:
+        limited = frozenset(a for a, *_ in (*asked.rules.caps, *asked.rules.apart))
+        asked = replace(asked, table=with_holes(rng, table, limited))
     return asked
 
 

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from fractions import Fraction
 from math import floor
 
-from tests.fuzzing.judge.table import Column, Scale, Table
+from tests.fuzzing.judge.table import MISSING, Column, Scale, Table
 
 _TEXTS = ("a", "b", "c", "*", "[x", "a|b", "}", "\\", "{F", " ", "ü,", '"', "=1+1", "1..2")
 _SICK = ("flu", "hiv", "asthma", "*", "1", "2", "10")
@@ -171,6 +171,17 @@ def draw_table(rng: random.Random, n: int, m: int, *, diverse: bool) -> Table:
     if rng.random() < 0.15:
         kept.append(("kept", tuple(rng.choice(["x", "02138", "", '"q,"']) for _ in range(n))))
     return Table(tuple(columns), tuple(sensitive), tuple(kept))
+
+
+def with_holes(rng: random.Random, table: Table, but: frozenset[int]) -> Table:
+    """Return a table of which some ranges miss numbers, those of some columns excepted."""
+    columns = list(table.columns)
+    for a, column in enumerate(columns):
+        if column.publish == "range" and a not in but and rng.random() < 0.6:
+            share = rng.choice([0.2, 0.5, 0.9])
+            values = [MISSING if rng.random() < share else one for one in column.values]
+            columns[a] = replace(column, values=tuple(values))
+    return replace(table, columns=tuple(columns))
 
 
 def _with_twins(rng: random.Random, column: Column) -> Column:

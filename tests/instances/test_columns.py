@@ -250,7 +250,17 @@ def test_null_and_declared_texts_are_missing() -> None:
     column = pd.Series(["a", None, "?", ""])
     assert missing_rows(column, ()).tolist() == [False, True, False, False]
     assert missing_rows(column, ("?", "")).tolist() == [False, True, True, True]
-    assert missing_rows(pd.Series([1.0, math.nan]), ("1.0",)).tolist() == [False, True]
+    assert missing_rows(pd.Series([1.0, math.nan]), ("x", "NA")).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64", "Int64", "int32[pyarrow]"])
+def test_numbers_that_mean_no_value_count_in_columns_of_numbers(dtype: str) -> None:
+    """A declared -9 is the number -9, however it is spelled; texts and truth values are others."""
+    column = pd.Series([1, -9, 12, -9], dtype=dtype)
+    assert missing_rows(column, ("-9.0", "NA", "12")).tolist() == [False, True, True, True]
+    assert not missing_rows(column, ("9",)).any()
+    assert not missing_rows(pd.Series([True, False]), ("1", "0")).any()
+    assert missing_rows(pd.Series(["-9", "-9.0"]), ("-9",)).tolist() == [True, False]
 
 
 #: One moment as people and programs write it.

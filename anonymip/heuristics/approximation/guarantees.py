@@ -7,6 +7,7 @@ from math import fsum
 import numpy as np
 
 from anonymip.objectives.language.tables import (
+    CAPPED,
     LossTables,
     exact_losses,
     losses_of_pairs,
@@ -82,6 +83,8 @@ def cell_costs(problem: Problem) -> tuple[Ints, Floats] | None:
         columns.append(int(column))
         costs.append(losses[-1] - losses[0])
     for p, column in enumerate(tables.pair_columns):
+        if tables.pair_strides[p] == CAPPED:
+            return None
         if tables.pair_strides[p] == 0:
             distance = losses_of_pairs(tables, p)[int(tables.pair_sizes[p]) :]
         else:
@@ -129,7 +132,9 @@ def _first_superadditive(problem: Problem, tables: LossTables) -> int | None:
             if (losses[more:] > losses[more] + losses[: len(losses) - more] + slack).any():
                 return int(column)
     for p, column in enumerate(tables.pair_columns):
-        if problem.microdata.attributes[column].hierarchy is None:
+        # Widths of which none counts for more than the most split wherever widths do.
+        is_capped = tables.pair_strides[p] == CAPPED
+        if problem.microdata.attributes[column].hierarchy is None and not is_capped:
             losses = square_losses(tables, p)
             losses = losses - losses[0, 0]
             distance = losses[np.triu_indices(len(losses), 1)]

@@ -18,6 +18,7 @@ from anonymip.instances.microdata import Microdata
 from anonymip.objectives.kernels.class_loss import ends_loss
 from anonymip.objectives.language.record import cells_of_sets
 from anonymip.objectives.language.tables import (
+    CAPPED,
     LARGEST_PAIR_TABLE,
     LossTables,
     losses_of_pairs,
@@ -210,6 +211,11 @@ def _limited_nodes(microdata: Microdata, limit: Limit, records: Ints, a: int) ->
     return codes[records], size, losses.ravel()
 
 
+def _stride(size: int, losses: NDArray[np.float64]) -> int:
+    """Return how losses of so many ranks lie, as their number tells; see :class:`LossTables`."""
+    return {size**2: size, size + 2: CAPPED}.get(len(losses), 0)
+
+
 def _pack(
     constant: float, n: int, ranges: list[_RangeTerm], sets: list[_CodeTerm], pairs: list[_CodeTerm]
 ) -> SetTerms:
@@ -239,7 +245,7 @@ def _pack(
         *flat(sets),
         codes(pairs),
         np.array([size for _, size, _ in pairs], np.int64),
-        np.array([size if len(losses) == size**2 else 0 for _, size, losses in pairs], np.int64),
+        np.array([_stride(size, losses) for _, size, losses in pairs], np.int64),
         *flat(pairs),
         np.cumsum([0, *sizes]).astype(np.int64),
     )

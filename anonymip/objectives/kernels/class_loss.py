@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives.language.tables import LossTables
+from anonymip.objectives.language.tables import CAPPED, LossTables
 from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -170,6 +170,10 @@ def ends_loss(tables: EndLosses, p: int, low: int, high: int) -> float:
     start, stride = tables.pair_start[p], tables.pair_strides[p]
     if stride > 0:
         return tables.pair_losses[start + low * stride + high]
+    if stride == CAPPED:
+        end = start + tables.pair_sizes[p]
+        width = tables.pair_losses[start + high] - tables.pair_losses[start + low]
+        return min(tables.pair_losses[end] * width, tables.pair_losses[end + 1])
     if stride < 0:
         return 0.0 if high <= tables.pair_losses[start + low] else np.inf
     return _largest_between(tables, p, low, high)

@@ -188,7 +188,7 @@ def losses_with(
     for p in range(sets.pair_low.shape[1]):
         low_code, high_code = sets.pair_low[line, p], sets.pair_high[line, p]
         start, stride = tables.pair_start[p], tables.pair_strides[p]
-        if stride == 0:
+        if stride <= 0:
             for at in range(begin, end):
                 rank = ranks[more[at], p]
                 losses[at] += ends_loss(tables, p, min(low_code, rank), max(high_code, rank))

@@ -84,7 +84,8 @@ def _of_symbols(part: Expression, attribute: int, domains: Domains) -> list[Cour
     found = []
     if below or above:
         start = float(domains.low[attribute] - domains.origin[attribute])
-        end = float(domains.high[attribute] - domains.origin[attribute])
+        beyond = float(domains.beyond[attribute])
+        end = (domains.high[attribute] if isinf(beyond) else beyond) - domains.origin[attribute]
         # Over all ranges the ends of a linear function lie at the narrowest and the widest ones.
         corners = [
             below * low + above * high for low, high in ((start, start), (start, end), (end, end))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Description
-from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.errors import InputError, UnsupportedObjective, argument
 from anonymip.instances.domains import Domains
 from anonymip.instances.hierarchies.tree import Tree
 from anonymip.instances.microdata import Microdata
@@ -126,6 +126,12 @@ class Record:
 
     def _end(self, end: str, name: str) -> Any:
         attribute = self._numeric(name, end)
+        if self._domains.beyond[attribute] < np.inf:
+            raise UnsupportedObjective(
+                f"the objective reads the {end} end of {name!r}, which a missing value does not "
+                "have",
+                remedy=f"Use spread or width, or {argument('missing', 'drop')} for that column",
+            )
         value = getattr(self._cells, end)(attribute)
         bounds = self._domains.low if end == "lower" else self._domains.high
         return self._cells.unless_suppressed(attribute, value, float(bounds[attribute]))
@@ -134,8 +140,12 @@ class Record:
         attribute = self._numeric(name, "width")
         span = float(self._domains.high[attribute] - self._domains.low[attribute])
         width = self._cells.upper(attribute) - self._cells.lower(attribute)
-        # An observed constant has no range to lose.
-        scaled = width * 0.0 if span == 0 else width / span
+        if self._domains.beyond[attribute] < np.inf:
+            # A number and a missing value are published as anything.
+            scaled = np.minimum(width / (span or 1.0), 1.0)
+        else:
+            # An observed constant has no range to lose.
+            scaled = width * 0.0 if span == 0 else width / span
         return self._cells.unless_suppressed(attribute, scaled, 1.0)
 
     def _tree(self, name: str, feature: str) -> tuple[int, Tree]:
@@ -163,6 +173,8 @@ class Record:
             count = self._cells.count(attribute)
         elif self._domains.integer[attribute]:
             count = self._cells.upper(attribute) - self._cells.lower(attribute) + 1.0
+            if self._domains.beyond[attribute] < np.inf:
+                count = np.minimum(count, size)
         else:
             raise UnsupportedObjective(
                 f"the objective counts the values of {name!r}, which is published as a range of "
@@ -342,7 +354,7 @@ class Members:
         self._microdata = microdata
         self.rows = rows
         self.attributes = microdata.names
-        self.value = Feature(microdata.names, lambda name: microdata.values[rows, self._at(name)])
+        self.value = Feature(microdata.names, self._value)
         self.code = Feature(microdata.names, lambda name: microdata.codes[rows, self._at(name)])
         self.kind = Feature(microdata.names, lambda name: self._kind(self._at(name)))
 
@@ -350,6 +362,16 @@ class Members:
     def microdata(self) -> Microdata:
         """The table that the members are records of."""
         return self._microdata
+
+    def _value(self, name: str) -> NDArray[np.float64]:
+        column = self._at(name)
+        if self._microdata.beyond[column] < np.inf:
+            raise UnsupportedObjective(
+                f"the objective reads the numbers of {name!r}, and some are missing",
+                remedy=f"Use {argument('missing', 'drop')} for that column, or a loss of what is "
+                "published, such as gcp",
+            )
+        return self._microdata.values[self.rows, column]
 
     def _kind(self, attribute: int) -> str:
         given = self._microdata.attributes[attribute]

@@ -6,6 +6,7 @@ They tell how much one cell can add to the loss of a record, attribute by attrib
 from __future__ import annotations
 
 from math import fsum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ LARGEST_PAIR_TABLE = 4_000_000
 LARGEST_NODE_TABLE = LARGEST_PAIR_TABLE
 #: Up to so many values all pairs take no more room than the largest losses of neighbours do.
 _FEW_LEVELS = 3
+#: Stride of the losses of ranges beside missing values, see :class:`LossTables`.
+CAPPED = -2
 
 
 class NotSeparable(UnsupportedObjective):
@@ -59,7 +62,9 @@ class LossTables(Packed):
         neighbours from a level on. The node over a range is the highest of those over its
         neighbours, so two overlapping entries of a line tell its loss (Bender & Farach-Colton
         2000, Section 3). With the stride -1, of limits that some kernels are handed as terms, they
-        are the highest rank allowed from each rank on: beyond, the loss is infinite.
+        are the highest rank allowed from each rank on: beyond, the loss is infinite. With the
+        stride -2, of many numbers beside missing values, they are the L numbers, what a unit of
+        width costs, and what the loss of a range is at most.
     """
 
     constant: float
@@ -135,6 +140,10 @@ def tabulate(
             if (losses != exact).any():
                 pairs.append((attribute, size, 0 if large else size, losses - exact))
             continue
+        capped = _capped_widths(attribute, expression, terms, domains, levels[attribute])
+        if capped is not None:
+            pairs.append((attribute, len(levels[attribute]), CAPPED, capped))
+            continue
         if "count" in read and len(read) > 1:
             raise NotSeparable(
                 f"a non-linear term looks at range and number of values of "
@@ -199,6 +208,36 @@ def _pair_losses(
     losses = np.where(lower <= upper, losses, 0.0)
     _refuse_undefined(losses, domains.names[attribute])
     return losses
+
+
+def _capped_widths(
+    attribute: int,
+    expression: Expression,
+    terms: list[Nonlinear],
+    domains: Domains,
+    levels: NDArray[np.generic],
+) -> NDArray[np.float64] | None:
+    """Return the numbers of an attribute, what a unit of width costs, and what a range at most.
+
+    None where there are few numbers or none is missing, or where the loss is no multiple of the
+    width, and of numbers and missing values together the most.
+    """
+    many = len(levels) ** 2 > LARGEST_NODE_TABLE and len(levels) > _FEW_LEVELS
+    if not many or np.isinf(domains.beyond[attribute]) or len(terms) != 1:
+        return None
+    (term,), ends = terms, ((attribute, "lower"), (attribute, "upper"))
+    width: Any = term.arguments[0]
+    if term.function is not np.minimum or not isinstance(width, Expression) or width.terms:
+        return None
+    slope, most = width.linear.get(ends[1], 0.0), term.arguments[1]
+    linear = any(expression.linear.get(end) for end in (*ends, (attribute, "count")))
+    if linear or dict(width.linear) != {ends[0]: -slope, ends[1]: slope} or width.constant:
+        return None
+    numbers = levels.astype(np.float64) - domains.origin[attribute]
+    apart = slope * (numbers[-1] - numbers[-2])
+    if isinstance(most, Expression) or term.factor < 0 or not 0 < most <= apart:
+        return None
+    return np.array([*numbers, term.factor * slope, term.factor * most])
 
 
 def _node_losses(
@@ -328,12 +367,16 @@ def losses_of_pairs(tables: LossTables, p: int) -> Floats:
 def exact_losses(tables: LossTables, p: int) -> Floats:
     """Return (L,) what a term by lowest and highest rank charges for exact cells."""
     size, stride = int(tables.pair_sizes[p]), int(tables.pair_strides[p])
+    if stride == CAPPED:
+        return np.zeros(size)
     return losses_of_pairs(tables, p)[:: stride + 1][:size]
 
 
 def whole_loss(tables: LossTables, p: int) -> float:
     """Return what such a term charges for a cell over all ranks."""
     losses, size = losses_of_pairs(tables, p), int(tables.pair_sizes[p])
+    if tables.pair_strides[p] == CAPPED:
+        return float(losses[-1])
     return float(losses[size - 1] if tables.pair_strides[p] else losses[-size:].max())
 
 
@@ -343,14 +386,17 @@ def square_losses(tables: LossTables, p: int) -> Floats:
     Raises UnsupportedObjective if it has too many values for a table of all pairs.
     """
     size, losses = int(tables.pair_sizes[p]), losses_of_pairs(tables, p)
-    if tables.pair_strides[p]:
+    if tables.pair_strides[p] > 0:
         return losses.reshape(size, size)
     if size**2 > LARGEST_PAIR_TABLE:
         raise UnsupportedObjective(
-            f"an attribute with a hierarchy has {size} distinct values; tables of all pairs hold "
-            f"at most {int(LARGEST_PAIR_TABLE**0.5)}",
+            f"an attribute has {size} distinct values; tables of all pairs hold at most "
+            f"{int(LARGEST_PAIR_TABLE**0.5)}",
             remedy="Use a method that needs none: local-search, greedy-search, reassign",
         )
+    if tables.pair_strides[p] == CAPPED:
+        widths = losses[-2] * np.abs(losses[:size, None] - losses[:size])
+        return np.asarray(np.minimum(np.triu(widths), losses[-1]), np.float64)
     square = np.diag(losses[:size])
     # The node over a range is the highest of those over its neighbours.
     for low in range(size - 1):
@@ -372,7 +418,7 @@ def first_decrease(tables: LossTables) -> int | None:
         if np.any(np.diff(tables.set_losses[start + 1 : start + size + 1]) < 0):
             return int(column)
     for p, column in enumerate(tables.pair_columns):
-        if tables.pair_strides[p] == 0:
+        if tables.pair_strides[p] <= 0:
             continue  # only rising losses are kept this way
         losses, size = square_losses(tables, p), int(tables.pair_sizes[p])
         wider_up = np.diff(losses, axis=1)[np.triu_indices(size - 1)] if size > 1 else np.empty(0)
@@ -405,6 +451,11 @@ def least_step(tables: LossTables, microdata: Microdata) -> float:
             # No two losses of nodes lie closer together; which of them lie in a line is not asked.
             steps.append(np.diff(np.unique(losses_of_pairs(tables, p))))
             continue
+        if tables.pair_strides[p] == CAPPED:
+            *numbers, slope, most = losses_of_pairs(tables, p).tolist()
+            steps.append(slope * np.diff(numbers[:-1]))
+            steps.append(np.array([most, most - slope * (numbers[-2] - numbers[0])]))
+            continue
         losses, size = square_losses(tables, p), int(tables.pair_sizes[p])
         # Ranges from row to column, and what one more value at either end adds.
         wider = np.triu_indices(size, 1)
@@ -429,6 +480,8 @@ def effects_of_cells(tables: LossTables, microdata: Microdata) -> Floats:
         effects[column] = max(effects[column], losses.max() - losses.min())
     for p, column in enumerate(tables.pair_columns):
         losses = losses_of_pairs(tables, p)
+        if tables.pair_strides[p] == CAPPED:
+            losses = np.array([0.0, losses[-1]])
         effects[column] = max(effects[column], losses.max() - losses.min())
     return effects
 

@@ -28,7 +28,8 @@ def normalised_penalty(published: PublishedTable, original: Original, left_out: 
     """Return the ncp: the sum over all cells of the share of the domain that they leave open.
 
     A numeric cell costs (upper - lower) / (U - L), a categorical one (values - 1) / (|A| - 1),
-    a suppressed one 1; a domain of a single value costs 0. The `left_out` suppressed records
+    a suppressed one 1; a domain of a single value costs 0. A missing number costs 0, and 1 where
+    the cell may be any number as well. The `left_out` suppressed records
     without a row cost what a row of stars costs.
 
     Complexity: O(n m).
@@ -142,6 +143,8 @@ def _width(original: Original, attribute: int, *, is_numeric: bool) -> float:
 def _penalty(cell: Cell, width: float) -> float:
     if cell.suppressed:
         return 1.0
+    if cell.upper == np.inf:
+        return float(cell.lower < cell.upper)
     if width == 0:
         return 0.0
     if np.isnan(cell.lower):

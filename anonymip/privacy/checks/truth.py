@@ -26,7 +26,11 @@ def range_problems(published: PublishedTable, original: Original) -> list[str]:
     ):
         if column.is_numeric:
             low, high = original.bounds(attribute)
-            outside = [cell.lower < low or cell.upper > high for cell in cells]
+            misses = original.misses(attribute)
+            outside = [
+                not misses if cell.upper == np.inf else cell.lower < low or cell.upper > high
+                for cell in cells
+            ]
         else:
             permissible = original.values(attribute)
             outside = [not permissible.issuperset(_texts(cell)) for cell in cells]

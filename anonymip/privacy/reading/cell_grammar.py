@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 STAR = "*"
+#: Before the label of missing values: any value of the domain, or none.
+ANYTHING_OR = "[..]|"
 _LITERAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _MEMBER = re.compile(r"((?:[^\\|}]|\\[\\|}])*)([|}])")
 _ESCAPED = re.compile(r"\\([\\|}])")
@@ -24,10 +26,11 @@ class Cell:
     """What one published cell says.
 
     `lower, upper`: ends of the published range, equal for an exact number; NaN in text columns and
-    in suppressed cells. `members`: the published values one by one, sorted: one of an exact cell,
-    several of a set; empty for a proper range and for a suppressed cell. Of a node the values below
-    it, as far as its hierarchy is known. `suppressed`: whether the cell is a star. `node`: label of
-    the published node of a hierarchy, None of any other cell.
+    in suppressed cells. A missing number is infinite, and above all numbers. `members`: the
+    published values one by one, sorted: one of an exact cell, several of a set; empty for a proper
+    range and for a suppressed cell. Of a node the values below it, as far as its hierarchy is
+    known. `suppressed`: whether the cell is a star. `node`: label of the published node of a
+    hierarchy, None of any other cell.
     """
 
     lower: float = math.nan
@@ -43,6 +46,9 @@ class Cell:
 
 
 SUPPRESSED = Cell(suppressed=True)
+#: A missing number or date, and any of them or none.
+MISSING = Cell(math.inf, math.inf, (math.inf,))
+ANYTHING = Cell(-math.inf, math.inf)
 
 
 def read_number(text: str) -> float:

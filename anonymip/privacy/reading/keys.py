@@ -21,13 +21,15 @@ class KeyColumns:
 
     `kinds`: by name; numbers are compared as such, and so are values without a kind if all are
     numbers. `decimal`: mark of numbers. `tokens`: texts that mean no value. `policy`: ``"error"``,
-    ``"category"`` (missing is a value of its own) or ``"drop"``.
+    ``"category"`` or ``"own"`` (missing is a value of its own) or ``"drop"``. `policies`: those of
+    columns that have another, by name.
     """
 
     kinds: Mapping[str, str | None] = field(default_factory=dict)
     decimal: str = "."
     tokens: Sequence[str] = ("",)
     policy: str = "error"
+    policies: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +68,11 @@ def read_keys(table: TextTable, columns: KeyColumns, population: TextTable | Non
         else:
             texts = np.concatenate([part.texts for part in parts])
         codes[:, attribute] = np.where(gone, 0, distinct(texts)[1] + 1)
-    if columns.policy == "error" and absent.any():
-        row, attribute = np.argwhere(absent)[0].tolist()
+    policies = np.array([columns.policies.get(name, columns.policy) for name in columns.kinds])
+    refused = absent & (policies == "error")
+    kept = ~np.logical_or.reduce(absent & (policies == "drop"), axis=1)
+    if refused[kept].any():
+        row, attribute = np.argwhere(refused & kept[:, None])[0].tolist()
         inside = row < table.rows
         raise InputError(
             f"column {list(columns.kinds)[attribute]!r} of the "
@@ -76,14 +81,11 @@ def read_keys(table: TextTable, columns: KeyColumns, population: TextTable | Non
             remedy=f"Say {argument('missing', 'category')}, for which it is a value of its own, or "
             f"{argument('missing', 'drop')}, which leaves the record out",
         )
-    kept = np.ones(size, np.bool_)
-    if columns.policy == "drop":
-        kept = ~np.logical_or.reduce(absent, axis=1)
     rows = np.flatnonzero(kept[: table.rows])
     if not len(rows):
         raise InputError("the table has no records to measure", remedy="Check the file")
     labels = dense_rows(codes[kept])
-    return Keys(labels[: len(rows)], rows, labels[len(rows) :], bool(absent[: table.rows].any()))
+    return Keys(labels[: len(rows)], rows, labels[len(rows) :], bool(absent[rows].any()))
 
 
 def column_of(table: TextTable, name: str) -> TextColumn:

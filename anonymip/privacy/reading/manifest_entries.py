@@ -166,6 +166,8 @@ _FORMS = {
 #: What a column may say of its scale.
 SCALE_KEYS = ("precision", "format", "at_most", "at_least")
 ROLES = ("quasi-identifier", "sensitive", "keep")
+#: What becomes of missing values.
+MISSING_POLICIES = ("error", "category", "drop", "own")
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,8 @@ class Column:
         and of numbers in steps what stands for the ends.
     scale
         What numbers stand for the values of a numeric column or of dates.
+    missing
+        What becomes of its missing values; None is what becomes of those of the table.
     """
 
     name: str
@@ -199,6 +203,7 @@ class Column:
     integer: bool = False
     domain: tuple[float, float] | tuple[str, ...] | None = None
     scale: Scale = EXACT
+    missing: str | None = None
 
     @property
     def is_numeric(self) -> bool:
@@ -234,7 +239,10 @@ def read_column(entry: object) -> Column:
     if publish == "set" and kind == "numeric" and not scale.is_plain:
         refuse("columns.publish", f"asks for sets of rounded numbers in column {name!r}")
     domain = read_domain(name, kind, entry.get("domain"), scale)
-    return Column(name, role, kind, publish, integer, domain, scale)
+    policy = None
+    if entry.get("missing") is not None:
+        policy = one_of(entry, "missing", MISSING_POLICIES, "columns.")
+    return Column(name, role, kind, publish, integer, domain, scale, policy)
 
 
 def _scale(entry: Mapping[str, Any], kind: str, integer: bool) -> Scale:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
-from anonymip.privacy.reading.cell_grammar import CellError
+from anonymip.privacy.reading.cell_grammar import CellError, read_number
 from anonymip.privacy.reading.hierarchies import CodePaths, Nodes, Paths, declared_paths, read_nodes
 from anonymip.privacy.reading.manifest_entries import Column, read_domain
 from anonymip.privacy.reading.release_manifest import Manifest, read_manifest
@@ -29,7 +29,8 @@ class Original:
         The m quasi-identifiers, with the domain that holds: of the hierarchy, of the schema, else
         of the manifest.
     levels
-        Sorted distinct values of each quasi-identifier: float64, or object array of texts.
+        Sorted distinct values of each quasi-identifier: float64, a missing one infinite, or object
+        array of texts.
     codes
         (n, m) int32, index of each value in `levels`.
     untouched
@@ -58,7 +59,12 @@ class Original:
         if domain is not None:
             return float(domain[0]), float(domain[1])
         levels = self.levels[attribute].astype(np.float64)
-        return float(levels[0]), float(levels[-1])
+        present = levels[levels < np.inf]
+        return (float(present[0]), float(present[-1])) if len(present) else (0.0, 0.0)
+
+    def misses(self, attribute: int) -> bool:
+        """Return whether a number of a column is missing, and its row is not left out."""
+        return self.columns[attribute].is_numeric and np.inf in self.levels[attribute]
 
     def values(self, attribute: int) -> frozenset[str]:
         """Return the domain of a text column: declared, of its hierarchy, or observed."""
@@ -97,18 +103,23 @@ def encode_original(
     )
     missing = [missing_in(table.columns[column.name], tokens) for column in columns]
     rows = np.arange(table.rows)
-    if manifest.table.policy == "drop":
-        rows = rows[~np.logical_or.reduce(missing)]
+    gone = np.zeros(table.rows, np.bool_)
+    for column, absent in zip(columns, missing, strict=True):
+        if manifest.policy_of(column) == "drop":
+            gone |= absent
+    rows = rows[~gone]
     if len(rows) == 0:
         raise InputError("the original has no records", remedy="Check the file")
     codes = np.empty((len(rows), len(columns)), np.int32)
     levels: list[NDArray[np.generic]] = []
     for attribute, (column, absent) in enumerate(zip(columns, missing, strict=True)):
         source = table.columns[column.name]
-        texts = _filled(column, source.texts, absent, manifest)[rows]
+        texts = source.texts
         if decimal == "," and column.kind == "numeric" and source.nature == "text":
             texts = with_points(texts)
-        level, codes[:, attribute] = _encode(column, texts, rows)
+        texts = _filled(column, texts[rows], absent[rows], rows, manifest)
+        label = manifest.table.label if manifest.policy_of(column) == "own" else None
+        level, codes[:, attribute] = _encode(column, texts, rows, label)
         levels.append(level)
     untouched = {
         column.name: _selected(table.columns[column.name], rows) for column in manifest.untouched
@@ -125,7 +136,7 @@ def domain_problems(original: Original) -> list[str]:
         if column.is_numeric:
             low, high = original.bounds(attribute)
             numbers = level.astype(np.float64)
-            outside = (numbers < low) | (numbers > high)
+            outside = (numbers < low) | ((numbers > high) & (numbers < np.inf))
         else:
             permissible = original.values(attribute)
             outside = np.array([str(value) not in permissible for value in level])
@@ -149,22 +160,44 @@ def _with_domain(column: Column, schema: Schema | None, nodes: Nodes | None) -> 
 
 def missing_in(column: TextColumn, tokens: Sequence[str]) -> NDArray[np.bool_]:
     """Return (n,) where a column has no value, or a text that is declared to mean none."""
-    if column.nature in ("number", "single"):
-        return column.null
     values, index = distinct(column.texts)
-    return column.null | np.array([value in tokens for value in values], np.bool_)[index]
+    if column.nature in ("number", "single"):
+        numbers = {read_number(token) for token in tokens if _is_number(token)}
+        meant = [_is_number(value) and read_number(value) in numbers for value in values]
+    else:
+        meant = [value in tokens for value in values]
+    return column.null | np.array(meant, np.bool_)[index]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        read_number(text)
+    except CellError:
+        return False
+    return True
 
 
 def _filled(
-    column: Column, texts: NDArray[np.object_], absent: NDArray[np.bool_], manifest: Manifest
+    column: Column,
+    texts: NDArray[np.object_],
+    absent: NDArray[np.bool_],
+    rows: NDArray[np.int64],
+    manifest: Manifest,
 ) -> NDArray[np.object_]:
-    if manifest.table.policy == "drop" or not absent.any():
+    if not absent.any():
         return texts
-    if manifest.table.policy == "error" or column.is_numeric:
+    policy = manifest.policy_of(column)
+    is_range = column.is_numeric and column.publish == "range"
+    if policy == "error" or (column.is_numeric and not (policy == "own" and is_range)):
         raise InputError(
             f"column {column.name!r} of the original misses a value in row "
-            f"{int(np.argmax(absent)) + 1}, which the manifest does not provide for",
+            f"{int(rows[np.argmax(absent)]) + 1}, which the manifest does not provide for",
             remedy="Check the missing tokens of the schema and the policy of the manifest",
+        )
+    if column.is_numeric and (texts[~absent] == manifest.table.label).any():
+        raise InputError(
+            f"column {column.name!r} of the original holds the text that stands for missing values",
+            remedy="Check the missing tokens of the schema and the label of the manifest",
         )
     filled = texts.copy()
     filled[absent] = manifest.table.label
@@ -172,15 +205,16 @@ def _filled(
 
 
 def _encode(
-    column: Column, texts: NDArray[np.object_], rows: NDArray[np.int64]
+    column: Column, texts: NDArray[np.object_], rows: NDArray[np.int64], label: str | None
 ) -> tuple[NDArray[np.generic], NDArray[np.int32]]:
+    """Return levels and codes of a column; `label` stands for a missing number."""
     values, index = distinct(texts)
     spelled: NDArray[np.generic]
     if column.is_numeric:
         spelled = np.empty(len(values), np.float64)
         for place, value in enumerate(values):
             try:
-                spelled[place] = column.scale.value(value)
+                spelled[place] = np.inf if value == label else column.scale.value(value)
             except CellError as error:
                 row = int(rows[np.argmax(index == place)]) + 1
                 raise InputError(
@@ -225,6 +259,7 @@ class Schema:
     hierarchies: Mapping[str, Path | Sequence[Sequence[str]] | CodePaths] = field(
         default_factory=dict
     )
+    policies: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -279,6 +314,7 @@ def read_schema(path: str | Path | None) -> Schema | None:
             for name, given in attributes.items()
             if "hierarchy" in given
         },
+        {name: str(given["missing"]) for name, given in attributes.items() if "missing" in given},
     )
 
 
@@ -367,7 +403,9 @@ def read_inputs(
         if column is None:
             return [], []
         absent = missing_in(column, tokens)
-        filled = claims.table.policy == "category" and absent.any()
+        own = next((one for one in claims.quasi_identifiers if one.name == name), None)
+        policy = claims.table.policy if own is None else claims.policy_of(own)
+        filled = policy in ("category", "own") and absent.any()
         return distinct(column.texts[~absent])[0], [claims.table.label] if filled else []
 
     nodes = read_nodes(claims.quasi_identifiers, known.hierarchies, hierarchies or {}, codes_of)

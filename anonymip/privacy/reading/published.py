@@ -13,6 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anonymip.privacy.reading.cell_grammar import (
+    ANYTHING,
+    ANYTHING_OR,
+    MISSING,
     SUPPRESSED,
     Cell,
     CellError,
@@ -79,12 +82,18 @@ class PublishedTable:
 
     @property
     def lower(self) -> NDArray[np.float64]:
-        """(n, m) lower ends; NaN in categorical columns and suppressed cells."""
+        """(n, m) lower ends; NaN in categorical columns and suppressed cells.
+
+        Of a missing number infinite, of any number or none minus infinite.
+        """
         return self._spread([[cell.lower for cell in cells] for cells in self.cells])
 
     @property
     def upper(self) -> NDArray[np.float64]:
-        """(n, m) upper ends; NaN in categorical columns and suppressed cells."""
+        """(n, m) upper ends; NaN in categorical columns and suppressed cells.
+
+        Infinite where a missing number is covered.
+        """
         return self._spread([[cell.upper for cell in cells] for cells in self.cells])
 
     @property
@@ -259,8 +268,10 @@ def parse_release(
         broken: list[tuple[int, str]] = []
         for row in first:
             try:
-                cell = [_pointed(str(text[row]), column, mark) for text in texts]
-                parsed.append(_read_cell(column, cell, below))
+                cell = [str(text[row]) for text in texts]
+                absent = _missing_cell(column, cell, manifest)
+                cell = cell if absent else [_pointed(text, column, mark) for text in cell]
+                parsed.append(absent or _read_cell(column, cell, below))
             except CellError as error:
                 parsed.append(SUPPRESSED)
                 broken.append((int(row), str(error)))
@@ -315,6 +326,14 @@ def _cell_texts(released: TextColumn, column: Column, mark: str, gap: str) -> ND
         for value in values
     ]
     return spelled[index]
+
+
+def _missing_cell(column: Column, texts: list[str], manifest: Manifest) -> Cell | None:
+    """Return a cell of a range that covers missing values; None if it covers none."""
+    if not column.is_numeric or manifest.policy_of(column) != "own" or len(set(texts)) > 1:
+        return None
+    label = manifest.table.label
+    return {label: MISSING, ANYTHING_OR + label: ANYTHING}.get(texts[0])
 
 
 def _read_cell(

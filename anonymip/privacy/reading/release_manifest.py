@@ -15,6 +15,7 @@ from anonymip.errors import InputError, argument
 from anonymip.privacy.reading.manifest_entries import (
     LEFT_OUT_KEYS,
     MASK_KEYS,
+    MISSING_POLICIES,
     REMEDY,
     SCALE_KEYS,
     Column,
@@ -122,6 +123,10 @@ class Manifest:
     caveats: Caveats
     left_out: LeftOut = field(default_factory=LeftOut)
     homogeneous: Mapping[str, tuple[int, int]] | None = None
+
+    def policy_of(self, column: Column) -> str:
+        """Return what becomes of the missing values of a column."""
+        return column.missing or self.table.policy
 
     @property
     def is_cover(self) -> bool:
@@ -257,7 +262,7 @@ def _layout(table: Mapping[str, Any]) -> Layout:
         one_of(table, "layout", ("cells", "columns"), "table."),
         _one_character(table),
         value_of(table, "encoding", str, "table."),
-        one_of(missing, "policy", ("error", "category", "drop"), "table.missing."),
+        one_of(missing, "policy", MISSING_POLICIES, "table.missing."),
         _token_list(missing),
         value_of(missing, "label", str, "table.missing."),
         "formulas" in table and one_of(table, "formulas", ("escaped",), "table.") == "escaped",
@@ -343,7 +348,10 @@ _INNER = {
     "left_out": LEFT_OUT_KEYS,
 }
 _COLUMN_KEYS = {"name", "role"}
-_IDENTIFIER_KEYS = {"name", "role", "kind", "publish", "integer", "domain", *SCALE_KEYS}
+_IDENTIFIER_KEYS = {
+    *("name", "role", "kind", "publish", "integer", "domain", "missing"),
+    *SCALE_KEYS,
+}
 _LIMIT_KEYS = {"cap": {"attribute", "rule", "most"}, "apart": {"attribute", "rule"}}
 #: Keys that only some recodings have.
 _OF_RECODINGS = {

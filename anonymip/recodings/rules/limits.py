@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anonymip.assignments import CellSets, Description
-from anonymip.errors import InputError, InvalidAssignment
+from anonymip.errors import InputError, InvalidAssignment, argument
 from anonymip.instances.columns import unknown_column
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.record import CellBatch, cells_of, cells_of_sets
@@ -183,6 +183,11 @@ def refuse_unfit(microdata: Microdata, limits: Sequence[Limit]) -> None:
                 f"limits holds a {type(limit).__name__}", remedy="Give Cap(...) or Apart(...)"
             )
         attribute = microdata.attributes[_index(microdata, limit.attribute)]
+        if microdata.beyond[_index(microdata, limit.attribute)] < np.inf:
+            raise InputError(
+                f"the {limit} limits a column whose missing values are a value of its own",
+                remedy=f"Use {argument('missing', 'drop')} for that column, or no limit",
+            )
         if isinstance(limit, Apart):
             if attribute.is_numeric:
                 limit._numbers()

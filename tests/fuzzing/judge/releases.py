@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.fuzzing.judge.asked import COVERS, Asked
 from tests.fuzzing.judge.losses import Loss
-from tests.fuzzing.judge.table import STAR, Cell, Column
+from tests.fuzzing.judge.table import ANYTHING, MISSES, STAR, Cell, Column
 
 #: Losses agree up to this relative difference.
 ROUNDING = Fraction(1, 10**9)
@@ -21,6 +21,10 @@ ROUNDING = Fraction(1, 10**9)
 def differs(found: float, exact: Fraction) -> bool:
     """Return whether a loss is not the exact one, but for rounding."""
     return abs(Fraction(found) - exact) > ROUNDING * abs(exact)
+
+
+#: Cells that cover missing numbers.
+_WITHOUT_VALUE = {"missing": MISSES, "[..]|missing": ANYTHING}
 
 
 class Malformed(Exception):
@@ -62,6 +66,8 @@ def read_cell(text: str, column: Column) -> Cell:
     """Return what a cell says."""
     if text == "*":
         return STAR
+    if column.misses and text in _WITHOUT_VALUE:
+        return _WITHOUT_VALUE[text]
     if column.scale is not None:
         if text not in (known := column.scaled_cells()):
             raise Malformed("a cell of no steps, units and groups of its column")
@@ -144,6 +150,8 @@ def read_rows(path: Path, asked: Asked, manifest: dict[str, Any]) -> list[dict[s
             low, high = cells[name + "_lower"], cells[name + "_upper"]
             if low == "*" or high == "*":
                 own[name] = STAR
+            elif column.misses and low == high and low in _WITHOUT_VALUE:
+                own[name] = _WITHOUT_VALUE[low]
             elif column.scale is not None:
                 own[name] = _scaled_pair(low, high, column)
             else:

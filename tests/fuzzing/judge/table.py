@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import cached_property
+from math import inf
 from typing import Any
 
 #: What is published: ("star",), ("range", low, high), ("set", frozenset) or ("node", label).
 Cell = tuple[Any, ...]
 STAR: Cell = ("star",)
+#: A number that is missing, and is a value of its own: a cell of it alone, and of numbers as well.
+MISSING = inf
+MISSES: Cell = ("range", inf, inf)
+ANYTHING: Cell = ("range", -inf, inf)
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class Column:
     name, kind
         Kind is numeric, categorical or hierarchical.
     values
-        Numbers or texts, one a record.
+        Numbers or texts, one a record; of ranges a number may be missing.
     domain
         Declared: lowest and highest number, or all texts; None takes what is observed.
     publish
@@ -97,8 +102,14 @@ class Column:
     @cached_property
     def ends(self) -> tuple[Fraction, Fraction]:
         """Lowest and highest number of the domain."""
-        low, high = self.domain or (min(self.values), max(self.values))
+        present = [one for one in self.values if one != MISSING] or [0.0]
+        low, high = self.domain or (min(present), max(present))
         return Fraction(low), Fraction(high)
+
+    @cached_property
+    def misses(self) -> bool:
+        """Whether a number is missing."""
+        return self.kind == "numeric" and MISSING in self.values
 
     @cached_property
     def size(self) -> int:
@@ -107,7 +118,7 @@ class Column:
             return len(self.paths)
         if self.kind == "numeric":
             if self.integer and (self.domain is not None or self.publish == "range"):
-                return int(self.ends[1] - self.ends[0]) + 1
+                return int(self.ends[1] - self.ends[0]) + 1 + self.misses
             return len(set(self.values))
         return len(self.domain or set(self.values))
 
@@ -142,13 +153,15 @@ class Column:
             return ("node", next(label for label in paths[0] if all(label in p for p in paths)))
         if self.publish == "set":
             return ("set", frozenset(held))
-        return ("range", min(held), max(held))
+        low, high = min(held), max(held)
+        return ("range", low, high) if high < MISSING or low == high else ANYTHING
 
     def scaled_cells(self) -> dict[str, Cell]:
         """Return what every cell of a scaled column says, by its text."""
         scale = self.scale
         assert scale is not None
-        levels = sorted({*self.values, *self.domain_numbers, scale.most, scale.least} - {None})
+        known = {*self.values, *self.domain_numbers, scale.most, scale.least}
+        levels = sorted(known - {None, MISSING})
         found: dict[str, Cell] = {}
         for low in levels:
             for high in levels[levels.index(low) :]:
@@ -195,6 +208,8 @@ class Column:
         """Return the normalised penalty of a cell."""
         if cell == STAR:
             return Fraction(1)
+        if cell in (MISSES, ANYTHING):
+            return Fraction(cell == ANYTHING)
         if self.kind == "numeric":
             low, high = (cell[1], cell[2]) if cell[0] == "range" else (min(cell[1]), max(cell[1]))
             width = self.ends[1] - self.ends[0]
@@ -205,6 +220,8 @@ class Column:
         """Return how many values a cell covers, where they can be counted."""
         if cell == STAR:
             return self.size
+        if cell in (MISSES, ANYTHING):
+            return 1 if cell == MISSES else self.size
         if cell[0] == "range":
             return int(cell[2]) - int(cell[1]) + 1
         return len(cell[1]) if cell[0] == "set" else len(self.below[cell[1]])
