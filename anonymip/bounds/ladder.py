@@ -112,8 +112,8 @@ def ladder_bound(
     """Return a lower bound on the loss of any release, as good as the effort allows.
 
     The bounds are nearest neighbours, sums over pairs, k-sets, and an ascent from there, first a
-    short way and then farther ones, and rounds that a linear program guides; see :mod:`anonymip.bounds.record_duals`
-    for what holds, and :class:`Ladder` for their order.
+    short way and then farther ones, and rounds that a linear program guides; see
+    :mod:`anonymip.bounds.record_duals` for what holds, and :class:`Ladder` for their order.
     The name of the bound says which of them it is, and whether the work ended before all
     records were looked at.
 
