@@ -59,8 +59,8 @@ class Anonymizer:
     >>> step = Anonymizer(k=2)
     >>> step.fit_transform(people)["age"].tolist()
     ['[34..36]', '[34..36]', '[61..65]', '[61..65]']
-    >>> step.release_.solution.gap
-    0.0
+    >>> step.release_.solution.is_optimal
+    True
     """
 
     k: int = 5
