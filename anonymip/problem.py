@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError, UnsupportedObjective, argument
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives import CompiledObjective, MembersObjective, Objective, load_objective
+from anonymip.objectives import GCP, CompiledObjective, MembersObjective, Objective, load_objective
 from anonymip.objectives.language.record import cells_of_sets
 from anonymip.objectives.language.tables import size_of_exact
-from anonymip.recodings import Apart, Cap, Diversity, Limit, Recoding
+from anonymip.recodings import Apart, Cap, Diversity, EquivalenceClasses, Limit, Recoding
 from anonymip.recodings.freeform import WITHOUT_DIVERSITY
 from anonymip.recodings.registry import as_recoding, published_form
 from anonymip.recodings.rules.limits import met_by_sets, refuse_unfit
+from anonymip.recodings.suppression import MaySuppress
 from anonymip.runtime.frozen import Frozen
 
 #: What the releases of a recoding are called.
@@ -156,22 +157,53 @@ class Problem(Frozen):
                 remedy="Use freeform, whose releases keep what the weaker notions promise as well, "
                 "or k-concealment",
             )
-        if getattr(self.recoding, "suppression", False):
+        most = self.most_suppressed
+        if most and not self.is_capped:
             return
-        lacking = diversity.lacking(self.microdata.sensitive_codes)
+        lacking = diversity.lacking(self.microdata.sensitive_codes, most)
         if lacking is not None:
             column, reason = lacking
+            without = f", also without {most} records that may be suppressed" if most else ""
             raise InputError(
                 f"no release can have the {diversity} in classes or in sets of one size: in column "
-                f"{self.microdata.sensitive[column]!r} {reason}",
-                remedy="Ask for less, choose other sensitive columns, or allow suppression where "
-                "the recoding does",
+                f"{self.microdata.sensitive[column]!r} {reason}{without}",
+                remedy="Ask for less, choose other sensitive columns, or allow "
+                f"{'more ' if most else ''}suppression where the recoding does",
             )
 
     @cached_property
     def compiled(self) -> CompiledObjective:
         """The objective, traced on the table."""
-        return self.objective.compile(self)
+        compiled, price = self.objective.compile(self), self.suppression_price
+        if price is None:
+            return compiled
+        return dataclasses.replace(compiled, suppression_price=price, own_price=True)
+
+    @property
+    def suppression_price(self) -> float | None:
+        """The loss of a suppressed record that the recoding sets; None for the objective's own."""
+        price: float | None = getattr(self.recoding, "suppression_price", None)
+        return price
+
+    @property
+    def most_suppressed(self) -> int:
+        """Number of records that may be suppressed."""
+        recoding = self.recoding
+        if isinstance(recoding, MaySuppress):
+            return recoding.limit(self.n)
+        return self.n if getattr(recoding, "suppression", False) else 0
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether records may be suppressed instead of a class, but not any number of them."""
+        recoding = self.recoding
+        limited = isinstance(recoding, EquivalenceClasses) and recoding.suppression
+        return limited and self.most_suppressed < self.n
+
+    @property
+    def is_ncp(self) -> bool:
+        """Whether the loss is the sum of the normalised penalties of all cells."""
+        return isinstance(self.objective, GCP) and self.suppression_price is None
 
     @cached_property
     def unavoidable(self) -> float:

@@ -301,7 +301,7 @@ class Solution(Frozen):
     @cached_property
     def ncp(self) -> float:
         """Unweighted sum of the normalised penalties of all cells, whatever the objective."""
-        if isinstance(self.problem.objective, GCP):
+        if self.problem.is_ncp:
             return self.objective
         return GCP().compile(self.problem).total(self.description)
 
@@ -313,7 +313,7 @@ class Solution(Frozen):
     @property
     def scale(self) -> float:
         """What the objective is divided by in texts for people: cells for GCP, else 1."""
-        is_gcp = isinstance(self.problem.objective, GCP)
+        is_gcp = self.problem.is_ncp
         return float(self.problem.n * self.problem.m) if is_gcp else 1.0
 
     def sentence(self) -> str:
@@ -338,7 +338,7 @@ class Solution(Frozen):
     def summary(self) -> str:
         """Return a few lines for people."""
         losses = f"ncp = {self.ncp:.6g}, gcp = {self.gcp:.4g}"
-        if not isinstance(self.problem.objective, GCP):
+        if not self.problem.is_ncp:
             name = self.problem.objective.name
             losses = f"objective {name} = {self.objective:.6g}, gcp = {self.gcp:.4g}"
         lines = [] if self.many_suppressed is None else [f"ATTENTION: {self.many_suppressed}"]

@@ -18,7 +18,7 @@ from typer.models import OptionInfo
 from anonymip.cli import completion
 from anonymip.cli.checkpoints import Keeping
 from anonymip.cli.console import say_run
-from anonymip.cli.rules import Rules, StarRules
+from anonymip.cli.rules import LIMITING, Rules, StarRules
 from anonymip.cli.tables import TableOptions, library_entry
 from anonymip.errors import InputError
 from anonymip.runtime.budget import Budget, MachineClock, Progress
@@ -342,15 +342,15 @@ class Question:
     def limited_by_result(self, instance: str, method: str) -> Question:
         """Return the options of a problem whose release is held to a limit of suppression.
 
-        The search of full domains takes the limit itself. Elsewhere it allows suppression, and
-        what is found is held to it.
+        The searches of classes and of full domains take the limit themselves. Elsewhere it allows
+        suppression, and what is found is held to it.
         """
         stars = self.asked.stars
         if stars.most_suppressed is None:
             return self
         without = replace(stars, most_suppressed=None)
         beside = without.beside(self.table.mask_section(instance))
-        if self._recoding(instance, beside, method).name == "full-domain":
+        if self._recoding(instance, beside, method).name in LIMITING:
             return self
         suppression = self.allowed.suppression or bool(stars.most())
         allowed = replace(self.allowed, suppression=suppression)

@@ -101,6 +101,10 @@ def _apart(text: str) -> Apart:
     return Apart(attribute, *values)
 
 
+#: Recodings whose search keeps a limit of suppression.
+LIMITING = ("classes", "full-domain")
+
+
 @dataclass(frozen=True)
 class StarRules:
     """The options that make a mask, and the section ``[mask]`` of the schema behind them.
@@ -141,8 +145,16 @@ class StarRules:
         str | None,
         typer.Option(
             "--most-suppressed",
-            help="Records that may be suppressed: a number, or a share below 1. anonymize writes "
-            "nothing if more are (default: 0.05); full-domain keeps to it in its search.",
+            help="Records that may be suppressed: a number, or a share (0.01, 1%). classes and "
+            "full-domain keep to it in their search; of others anonymize writes nothing if more "
+            "are (default: 0.05).",
+        ),
+    ] = None
+    suppression_price: Annotated[
+        float | None,
+        typer.Option(
+            "--suppression-price",
+            help="Loss of a suppressed record (classes); default: that of a row of stars.",
         ),
     ] = None
     section: Mapping[str, Any] = field(default_factory=dict)
@@ -179,8 +191,9 @@ class StarRules:
         """Return those of the rules that a recoding has, beside others that have the rest."""
         if recoding in ("pattern", "pattern-levels"):
             return replace(self, most_suppressed=None)
-        kept = self.most_suppressed if recoding == "full-domain" else None
-        return StarRules(costs=self.costs, most_suppressed=kept)
+        kept = self.most_suppressed if recoding in LIMITING else None
+        price = self.suppression_price if recoding == "classes" else None
+        return StarRules(costs=self.costs, most_suppressed=kept, suppression_price=price)
 
     def options(self, recoding: str, suppression: bool) -> dict[str, Any]:
         """Return the rules as the options of a recoding in an experiment."""
@@ -198,6 +211,8 @@ class StarRules:
             )
         if self.most_suppressed is not None:
             options = {"most_suppressed": _number_or_share(self.most_suppressed)}
+        if self.suppression_price is not None:
+            options["suppression_price"] = self.suppression_price
         return options
 
     def recoding_name(self, named: str | None, methods: tuple[str, ...]) -> str | None:
@@ -208,7 +223,7 @@ class StarRules:
         """
         rules = self.given()
         if self.most_suppressed is not None:
-            return self._full_domain(named, methods, rules)
+            return self._limiting(named, methods, rules)
         if named is not None:
             if rules and named not in ("pattern", "pattern-levels"):
                 raise InputError(
@@ -232,36 +247,47 @@ class StarRules:
             )
         return None
 
-    def _full_domain(
+    def _limiting(
         self, named: str | None, methods: tuple[str, ...], rules: Mapping[str, Any]
     ) -> str:
-        """Return the one recoding that takes a limit, which has to be asked for by name."""
+        """Return the recoding that takes a limit: the one that is asked for, else classes."""
         from anonymip.methods import find_method
 
         if rules:
             raise InputError(
-                f"--most-suppressed is for the recoding full-domain, {_option(rules)} is not",
+                f"--most-suppressed is for classes and full-domain, {_option(rules)} is not",
                 remedy="Leave one of the two out; --suppression allows any number of records",
             )
         specs = [find_method(method) for method in methods]
         brought = [spec.recoding for spec in specs if spec.role != "selection"]
-        if named == "full-domain" or (named is None and set(brought) == {"full-domain"}):
-            return "full-domain"
+        default = "pattern" if self.section else "classes"
+        meant = {named} if named is not None else set(brought) or {default}
+        if len(meant) == 1 and meant <= set(LIMITING):
+            return str(meant.pop())
         raise InputError(
-            "--most-suppressed is for the recoding full-domain, and this one is "
-            f"{named or next(iter(brought), 'pattern' if self.section else 'classes')}",
-            remedy="Add --recoding full-domain, or use --suppression, which allows any number of "
-            "records; anonymize holds what it writes of any recoding to the limit",
+            "--most-suppressed is for the recodings classes and full-domain, and this one is "
+            f"{named or next((one for one in brought if one not in LIMITING), default)}",
+            remedy="Add --recoding classes, or use --suppression where the recoding has it, which "
+            "allows any number of records; anonymize holds what it writes of any recoding to the "
+            "limit",
         )
 
     def recoding(self, name: str, suppression: bool) -> Recoding:
         """Return the recoding of a name with the rules that are given for it."""
-        from anonymip.recodings import FullDomain, PatternLevels
+        from anonymip.recodings import EquivalenceClasses, FullDomain, PatternLevels
         from anonymip.recodings.patterns import read_mask_section
         from anonymip.recodings.registry import find_recoding
 
-        if name == "full-domain" and self.most_suppressed is not None:
-            return FullDomain(most_suppressed=_number_or_share(self.most_suppressed))
+        most, price = self.most(), self.suppression_price
+        if name == "full-domain" and most is not None:
+            return FullDomain(most_suppressed=most)
+        if name == "classes" and (most is not None or price is not None):
+            return EquivalenceClasses(suppression, most, price)
+        if price is not None:
+            raise InputError(
+                f"--suppression-price is for classes, and the recoding is {name}",
+                remedy="Leave it out, or write an objective with another loss of stars",
+            )
         rules = {**self.section, **self.given()}
         if name == "pattern-levels" and not suppression:
             if rules.get("single_use"):
@@ -322,12 +348,15 @@ def _cost(text: str) -> tuple[str, float]:
 
 
 def _number_or_share(text: str) -> float:
+    number, percent, rest = text.strip().partition("%")
     try:
-        return int(text) if text.isdecimal() else float(text)
+        if rest:
+            raise ValueError(rest)
+        return float(number) / 100 if percent else int(text) if text.isdecimal() else float(text)
     except ValueError:
         raise InputError(
             f"--most-suppressed is {text!r}",
-            remedy="Give a number of records, or a share of them below 1",
+            remedy="Give a number of records, or a share of them, as 0.01 or 1%",
         ) from None
 
 

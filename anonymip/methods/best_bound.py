@@ -10,6 +10,7 @@ from anonymip.bounds.ladder import Ladder, raises_duals
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
 from anonymip.effort import check_effort
 from anonymip.errors import InputError
+from anonymip.exact.capped import bound_within_limit, raised_price, with_price
 from anonymip.exact.column_generation.column_generation import may_be_bounded, relaxation_bound
 from anonymip.methods.registry import METHODS, find_method, refuse_unfit
 from anonymip.methods.spec import MethodSpec
@@ -26,6 +27,34 @@ _LARGEST = "thorough"
 
 
 def best_bound(
+    problem: Problem,
+    releases: Sequence[Solution] = (),
+    *,
+    known: Bound | None = None,
+    ladder: Ladder | None = None,
+    method: str | None = None,
+    effort: str | None = None,
+    budget: Budget | None = None,
+) -> Bound | None:
+    """Return the best lower bound within reach, as :func:`bound_of_any_number` does.
+
+    A limit of suppression is kept by a price: see :mod:`anonymip.exact.capped`.
+    """
+    budget = budget or Budget()
+    settings: dict[str, Any] = {"method": method, "effort": effort, "budget": budget}
+    free = with_price(problem, 0.0) if problem.is_capped else problem
+    found = bound_of_any_number(free, releases, known=known, ladder=ladder, **settings)
+    if not problem.is_capped or problem.compiled.aggregate != "sum":
+        return found
+    raised = raised_price(problem, releases)
+    if not raised or budget.stop_reason() is not None:
+        return found
+    priced = bound_of_any_number(with_price(problem, raised), (), **settings)
+    both = [found, None if priced is None else bound_within_limit(problem, raised, priced)]
+    return max(filter(None, both), key=lambda bound: bound.value, default=None)
+
+
+def bound_of_any_number(
     problem: Problem,
     releases: Sequence[Solution] = (),
     *,

@@ -379,11 +379,14 @@ def _pick(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
 
 def _pick_classes(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
     reach = REACH[effort]
-    if _columns_suit(problem, effort) and problem.compiled.superadditive:
+    classes = model_size(problem, "set-partition") if problem.n <= reach.few_records else None
+    listed = classes is not None and classes <= reach.few_classes
+    # Of a limit of suppression columns know the price alone, the model the limit itself.
+    by_columns = _columns_suit(problem, effort) and problem.compiled.superadditive
+    if by_columns and not (problem.is_capped and listed):
         choices = (_Choice("column-generation"), _Choice("local-search", _BEST_START))
         return choices, f"{problem.n:,} records, k = {problem.k}: provable"
-    classes = model_size(problem, "set-partition") if problem.n <= reach.few_records else None
-    if classes is not None and classes <= reach.few_classes:
+    if listed:
         return (_Choice("equivalence-mip"),), f"{classes:,} possible classes: provable"
     reason = f"more than {reach.few_classes:,} possible classes"
     # Under limits a heuristic may find nothing where another does.

@@ -25,6 +25,7 @@ from anonymip.publishing.release import Release, publish, refuse_unpublishable
 from anonymip.publishing.suppressed import refuse_many_suppressed
 from anonymip.recodings import Diversity, Limit, Recoding
 from anonymip.recodings.registry import COVERS, find_recoding, published_form
+from anonymip.recodings.suppression import MaySuppress
 from anonymip.runtime.budget import Budget, MachineClock, Progress
 from anonymip.solving import solve
 
@@ -83,9 +84,10 @@ def anonymize(
     layout, keep_order, escape_formulas, suppressed
         See :func:`publish`.
     most_suppressed
-        Records that may be suppressed as a whole: a number, or a share below 1. More are an error,
-        and so is, without it, more than one record in twenty (or than a limit of the recoding).
-        A recoding that is left out or given by name then allows suppression.
+        Records that may be suppressed as a whole: a number, or a share below 1. The search of
+        classes and of full domains keeps to it; of other recodings more are an error, and so is,
+        without it, more than one record in twenty (or than a limit of the recoding). A recoding
+        that is left out or given by name then allows suppression.
     progress, **settings
         See :func:`solve`: ``effort``, ``time_limit``, ``gap``, ``solver``, ``threads``, ``seed``,
         ``options``. The time limit is that of the whole call: solving ends early enough for the
@@ -117,10 +119,13 @@ def anonymize(
     microdata = _microdata(frame, quasi_identifiers, sensitive, keep, drop, missing)
     if most_suppressed and (recoding is None or isinstance(recoding, str)):
         recoding = find_recoding(recoding or "classes", suppression=True)
+    asked: object = "classes" if recoding is None else recoding
+    if isinstance(asked, MaySuppress) and asked.suppression:
+        asked = asked.within(most_suppressed)
     problem = Problem(
         microdata,
         k,
-        "classes" if recoding is None else recoding,
+        asked,  # type: ignore[arg-type]
         "gcp" if objective is None else objective,
         diversity,
         limits,

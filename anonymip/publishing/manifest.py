@@ -379,9 +379,12 @@ def describe_mask(recoding: PatternGuided) -> dict[str, Any]:
 def describe_costs(solution: Solution) -> dict[str, Any]:
     """Return what the objective charges for stars, so that its value can be computed again."""
     objective = solution.problem.objective
+    price = solution.problem.suppression_price
+    priced = {} if price is None else {"suppression_price": price}
     if not isinstance(objective, Suppressions):
-        return {}
+        return priced
     return {
+        **priced,
         "costs": {name: float(cost) for name, cost in objective.costs.items()},
         "pattern_costs": [
             {"columns": list(columns), "cost": float(cost)}
@@ -427,7 +430,7 @@ def revealing_columns(solution: Solution) -> list[str]:
 def columns_at_risk(problem: Problem) -> list[str]:
     """Return the columns of :func:`revealing_columns` that a release of a problem may have."""
     recoding, attributes = problem.recoding, problem.microdata.attributes
-    may_hide = [bool(getattr(recoding, "suppression", False))] * len(attributes)
+    may_hide = [problem.most_suppressed > 0] * len(attributes)
     blind = declares(problem.objective, "blind_to_domains")
     if isinstance(recoding, PatternGuided | FullDomain) and blind:
         return []

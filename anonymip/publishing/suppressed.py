@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import SUPPRESSED, Cover
 from anonymip.errors import InputError, NoSolution, argument
 from anonymip.problem import Problem
-from anonymip.recodings import FullDomain
+from anonymip.recodings.suppression import MaySuppress
 from anonymip.solution import MANY_SUPPRESSED, Solution
 
 LEFT_OUT, STARRED = "left-out", "starred"
@@ -35,7 +35,7 @@ def allowed_suppressed(problem: Problem, most: int | float | None) -> int:
             remedy="Give a recoding with suppression=True, or leave it out",
         )
     limit = next((one for one in (most, own) if one is not None), MANY_SUPPRESSED)
-    return FullDomain(most_suppressed=limit).limit(problem.n)
+    return MaySuppress(most_suppressed=limit).limit(problem.n)
 
 
 def refuse_many_suppressed(solution: Solution, most: int | float | None) -> None:
@@ -90,6 +90,7 @@ def left_out(solution: Solution, suppressed: str) -> dict[str, Any]:
         "missing": len(microdata.original) - microdata.n,
         "columns": list(microdata.drop),
         "undeclared_columns": len(microdata.undeclared),
+        **({"most": solution.problem.most_suppressed} if solution.problem.is_capped else {}),
     }
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Assignment, CellSets, Classes, Description
-from anonymip.errors import InvalidAssignment
+from anonymip.errors import InputError, InvalidAssignment, argument
 from anonymip.recodings.recoding import ProblemView, SizeLimit
 from anonymip.recodings.rows import describe_sets
 from anonymip.recodings.rules.limits import check_limits
+from anonymip.recodings.suppression import MaySuppress, check_suppressed
 
 
 def check_classes(problem: ProblemView, classes: Classes, told: str) -> None:
@@ -30,20 +32,57 @@ def check_classes(problem: ProblemView, classes: Classes, told: str) -> None:
 
 
 @dataclass(frozen=True)
-class EquivalenceClasses:
+class EquivalenceClasses(MaySuppress):
     """Every record is published with the description of its class of at least k records.
 
     Parameters
     ----------
     suppression
-        Whether whole records may be suppressed instead. A suppressed record needs no companions
-        and costs what the objective charges for a record of stars.
+        Whether whole records may be suppressed instead. A suppressed record needs no companions.
+    most_suppressed
+        Records that may be suppressed at most: a whole number, or a share of the table below 1;
+        None: any number where suppression is allowed. A limit allows suppression.
+    suppression_price
+        Loss of a suppressed record; None for what the objective charges for a row of stars. A
+        price allows suppression.
+
+    Raises
+    ------
+    InputError
+        If limit or price is none.
+
+    Examples
+    --------
+    >>> import anonymip
+    >>> anonymip.EquivalenceClasses(most_suppressed=0.01).limit(5000)
+    50
     """
 
-    suppression: bool = False
+    suppression_price: float | None = None
 
     #: The check asks for t-closeness.
     keeps_closeness: ClassVar[bool] = True
+
+    def __repr__(self) -> str:
+        """Return the arguments that are not left out: results are known by this text."""
+        given = [f"suppression={self.suppression}"]
+        for name in ("most_suppressed", "suppression_price"):
+            value = getattr(self, name)
+            given += [] if value is None else [f"{name}={value!r}"]
+        return f"EquivalenceClasses({', '.join(given)})"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        price: Any = self.suppression_price
+        if price is None:
+            return
+        if isinstance(price, bool) or not isinstance(price, Real) or not 0 <= float(price) < np.inf:
+            raise InputError(
+                f"{argument('suppression_price')} is {price!r}",
+                remedy="Give the loss of a suppressed record, 0 or more",
+            )
+        object.__setattr__(self, "suppression", True)
+        object.__setattr__(self, "suppression_price", float(price))
 
     @property
     def name(self) -> str:
@@ -65,10 +104,7 @@ class EquivalenceClasses:
                 None, f"labels {assignment.n} records, the table has {problem.microdata.n}"
             )
         labels = assignment.labels
-        if not self.suppression and assignment.suppressed:
-            raise InvalidAssignment(
-                int(np.argmax(labels == SUPPRESSED)), "is suppressed, which is not allowed"
-            )
+        check_suppressed(self, labels == SUPPRESSED)
         check_classes(problem, assignment, "lies in a class of {} records")
         if problem.limits:
             check_limits(problem.microdata, problem.limits, self.describe(problem, assignment))

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment, Classes, Description, Levels
-from anonymip.errors import InputError, InvalidAssignment, UnsupportedObjective, argument
+from anonymip.errors import InputError, InvalidAssignment, UnsupportedObjective
 from anonymip.instances.microdata import Microdata
 from anonymip.recodings.recoding import ProblemView, SizeLimit
 from anonymip.recodings.rows import STAR, describe_levels, equal_rows, level_maps
+from anonymip.recodings.suppression import MaySuppress, check_suppressed
 from anonymip.runtime.arrays import Codes, Flags
 
 
 @dataclass(frozen=True)
-class FullDomain:
+class FullDomain(MaySuppress):
     """Every attribute is published at one level for all records, outliers suppressed [1]_ [2]_.
 
     Records that look alike at the chosen levels make a class. Classes of fewer than k records, or
@@ -65,39 +64,10 @@ class FullDomain:
     #: The check asks for t-closeness.
     keeps_closeness: ClassVar[bool] = True
 
-    suppression: bool = False
-    most_suppressed: int | float | None = None
-
-    def __post_init__(self) -> None:
-        most: Any = self.most_suppressed
-        if most is None:
-            return
-        whole = isinstance(most, Integral)
-        good = isinstance(most, Real) and not isinstance(most, bool)
-        if not good or not (most >= 0 and (whole or most < 1)):
-            raise InputError(
-                f"{argument('most_suppressed')} is {most!r}",
-                remedy="Give a number of records, or a share of them from 0 to below 1",
-            )
-        object.__setattr__(self, "suppression", True)
-        object.__setattr__(self, "most_suppressed", int(most) if whole else float(most))
-
     @property
     def name(self) -> str:
         """Name in results and on the command line."""
         return "full-domain"
-
-    def limit(self, n: int) -> int:
-        """Return how many of n records may be suppressed."""
-        if not self.suppression:
-            return 0
-        most = self.most_suppressed
-        if most is None:
-            return n
-        if isinstance(most, int):
-            return min(n, most)
-        # 0.3 of 10 records are 3 although 0.3 * 10 may be rounded below.
-        return min(n, floor(most * n + 1e-9))
 
     def refuse_unfit(self, problem: ProblemView) -> None:
         """Refuse losses and limits that do not fit.
@@ -169,12 +139,7 @@ class FullDomain:
                 int(np.argmax(left_out & ~broken)),
                 "is suppressed, but the records that look like it break no rule",
             )
-        most = self.limit(given.n)
-        if given.suppressed > most:
-            raise InvalidAssignment(
-                int(np.argmax(left_out)),
-                f"is one of {given.suppressed} suppressed records, and {most} may be suppressed",
-            )
+        check_suppressed(self, left_out)
 
     def classes(self, problem: ProblemView, assignment: Assignment) -> Classes:
         """Return the classes of records that look alike; suppressed ones are in none.

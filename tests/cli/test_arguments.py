@@ -263,7 +263,8 @@ def test_what_is_asked_is_asked_alike(command: Any) -> None:
     assert asked[start : end + 1] == [
         *("l_diversity", "distinct_diversity", "t_closeness", "ordered_closeness"),
         *("caps", "aparts", "suppress_at_most", "never", "together", "at_most_one"),
-        *("allow_all_stars", "single_use", "costs", "most_suppressed", "objective"),
+        *("allow_all_stars", "single_use", "costs", "most_suppressed", "suppression_price"),
+        "objective",
     ]
     table = [*inspect.signature(inventory.objective).parameters][2:]
     assert [name for name in asked if name in table] == table

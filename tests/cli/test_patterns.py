@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from anonymip import FullDomain, Mask, PatternGuided, Suppressions
+from anonymip import EquivalenceClasses, FullDomain, Mask, PatternGuided, Suppressions
 from anonymip.cli.arguments import RecodingOptions
 from anonymip.cli.rules import StarRules
 from anonymip.errors import InputError
@@ -120,9 +120,10 @@ def test_what_brings_the_recoding() -> None:
         ),
         (StarRules(never=["age"], section={"patterns": [["sex"]]}), None, "auto", "patterns and"),
         (StarRules(section={"seldom": ["age"]}), None, "auto", "a mask has no 'seldom'"),
-        (StarRules(most_suppressed="3"), "classes", "auto", "this one is classes"),
-        (StarRules(most_suppressed="3"), None, "auto", "this one is classes"),
-        (StarRules(most_suppressed="3"), None, "mondrian", "this one is classes"),
+        (StarRules(most_suppressed="3"), "freeform", "auto", "this one is freeform"),
+        (StarRules(most_suppressed="3"), None, "pattern-ilp", "this one is pattern"),
+        (StarRules(suppression_price=1), "full-domain", "auto", "--suppression-price is for"),
+        (StarRules(most_suppressed="1%%"), "classes", "auto", "--most-suppressed is '1%%'"),
         (StarRules(most_suppressed="3", section={"never": ["a"]}), None, "auto", "is pattern"),
         (StarRules(most_suppressed="3", never=["a"]), None, "auto", "--never is not"),
         (StarRules(most_suppressed="few"), "full-domain", "auto", "--most-suppressed is 'few'"),
@@ -138,9 +139,12 @@ def test_rules_that_do_not_fit_are_refused(
 
 
 def test_how_many_may_be_suppressed() -> None:
-    """A number or a share is for full domains, by their name or that of their method."""
-    for text, most in (("12", 12), ("0.05", 0.05)):
+    """A number or a share is for classes and for full domains, by name or that of a method."""
+    for text, most in (("12", 12), ("0.05", 0.05), ("5%", 0.05)):
         rules = StarRules(most_suppressed=text)
+        for named, methods in (("classes", ()), (None, ("mondrian",)), (None, ())):
+            chosen = RecodingOptions(named, False).choose(*methods, stars=rules)
+            assert chosen == EquivalenceClasses(most_suppressed=most)
         for named, methods in (("full-domain", ()), (None, ("full-domain",))):
             chosen = RecodingOptions(named, False).choose(*methods, stars=rules)
             assert chosen == FullDomain(most_suppressed=most)

@@ -117,6 +117,15 @@ def solve_small(
     if max_nodes < 1:
         raise InputError(f"max_nodes is {max_nodes}", remedy="Give a whole number of at least 1")
     budget = budget or Budget()
+    if problem.is_capped:
+        free = problem.replace(recoding=replace(problem.recoding, most_suppressed=None))
+        found = solve_small(free, budget=budget, max_nodes=max_nodes, seed=seed)
+        if int((found.labels == SUPPRESSED).sum()) > problem.most_suppressed:
+            raise NoSolution(
+                "the search of small tables suppresses more records than may be",
+                remedy="Use another method",
+            )
+        return found
     remaining = budget.remaining()
     if remaining is not None:
         max_nodes = max(1, min(max_nodes, int(remaining * _NODES_A_SECOND)))

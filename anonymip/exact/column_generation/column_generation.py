@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 
 from anonymip.assignments import Assignment
@@ -16,6 +17,7 @@ from anonymip.errors import (
     NoSolution,
     UnsupportedObjective,
 )
+from anonymip.exact.capped import solve_within_limit
 from anonymip.exact.classes.small import compare_exactly
 from anonymip.exact.column_generation.conditions import column_rules
 from anonymip.exact.column_generation.proving import Proof
@@ -174,7 +176,20 @@ def column_generation(
         bound_only=bound_only,
         memory=1e9 * _at_least_a_megabyte(memory),
     )
-    run = Run(problem, column_rules(problem), watch)
+    rules = column_rules(problem)
+    if problem.is_capped:
+        again = partial(
+            column_generation,
+            solver=solver,
+            gap=gap,
+            bound_only=bound_only,
+            memory=memory,
+            threads=threads,
+            effort=effort,
+            seed=seed,
+        )
+        return solve_within_limit(problem, again, budget)
+    run = Run(problem, rules, watch)
     releases = starting_releases(problem, start, effort, seed, budget.share(_STARTING))
     for release in releases[:1]:
         run.offer(release.assignment)

@@ -196,8 +196,10 @@ def split_carry(
         link_time=link_time,
         chains=chains,
     )
-    return run_chain(
-        problem,
+    # Windows know nothing of each other: what may be left out of all is chosen at the end.
+    capped = problem.is_capped
+    found = run_chain(
+        problem.replace(recoding=EquivalenceClasses()) if capped else problem,
         options,
         order=order,
         jobs=jobs,
@@ -206,6 +208,20 @@ def split_carry(
         budget=budget,
         seed=seed,
     ).solution
+    if not capped:
+        return found
+    assert isinstance(found.assignment, Classes)
+    return finish(
+        problem,
+        found.assignment.labels,
+        found.method,
+        Stopwatch(),
+        budget=budget,
+        stopped=found.status.stopped,
+        options=found.options,
+        seed=seed,
+        trace=found.trace,
+    )
 
 
 def run_chain(

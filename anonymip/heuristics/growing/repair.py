@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anonymip.assignments import SUPPRESSED, Classes
-from anonymip.errors import NoSolution
+from anonymip.errors import InputError, NoSolution
 from anonymip.heuristics.growing.batch_growth import (
     SensitiveMix,
     group_records,
@@ -23,6 +23,7 @@ from anonymip.heuristics.growing.batch_growth import (
     label_groups,
     pick_companion,
 )
+from anonymip.heuristics.growing.outliers import without_outliers
 from anonymip.orders.orders import variance_order
 from anonymip.problem import Problem, are_diverse, has_rules, named_rules, within_limits
 from anonymip.recodings import EquivalenceClasses
@@ -74,6 +75,53 @@ def _mended(problem: Problem, labels: Ints, method: str, budget: Budget) -> Ints
     mended = np.full(problem.n, SUPPRESSED, np.int64)
     label_groups(mended, [group for group in work.groups if group])
     return mended
+
+
+def rehomed(problem: Problem, labels: Ints, budget: Budget) -> Ints:
+    """Return labels with the records without a class in those whose loss rises least by them.
+
+    `problem`: gives the rules; nobody may be suppressed. `labels`: (n,) classes that keep them; -1
+    for records without. Raises NoSolution if some records fit no class.
+    """
+    work = _Repair(problem, labels, "leaving out outliers", budget)
+    work.join_each()
+    work.assign()
+    work.diversify()
+    found = np.full(problem.n, SUPPRESSED, np.int64)
+    label_groups(found, [group for group in work.groups if group])
+    return found
+
+
+def _within_limit(problem: Problem, labels: Ints, method: str, budget: Budget) -> Ints:
+    """Return labels of classes that keep all rules, and the limit of suppression.
+
+    Raises
+    ------
+    NoSolution
+        If more records fit into no class than may be suppressed.
+    """
+    try:
+        bare = problem.replace(recoding=EquivalenceClasses())
+        return repaired(bare, labels, method, budget)
+    except (NoSolution, InputError):
+        # Rules that not all records can keep: so many as need be are suppressed.
+        free = problem.replace(recoding=EquivalenceClasses(suppression_price=_dearest(problem)))
+        mended = repaired(free, labels, method, budget)
+    count = int((mended == SUPPRESSED).sum())
+    if count > problem.most_suppressed:
+        raise NoSolution(
+            f"{method} finds no classes that keep {named_rules(problem)} for {count:,} records, "
+            f"and {problem.most_suppressed:,} may be suppressed, which does not prove that there "
+            "are none",
+            remedy="Allow more suppressed records, loosen the rules, or use an exact method",
+        )
+    return mended
+
+
+def _dearest(problem: Problem) -> float:
+    """Return a price at which no record is suppressed that fits into a class."""
+    price = problem.compiled.suppression_price
+    return float(max(price, 1.0) + 2 * abs(problem.whole))
 
 
 def _hardest_first(problem: Problem, budget: Budget) -> Ints:
@@ -140,6 +188,11 @@ class _Repair:
             self.groups[at] = kept
             if len(kept) < self._problem.k:
                 self._dissolve(at)
+
+    def join_each(self) -> None:
+        """Put the records without a class into old classes, as far as they fit."""
+        if any(self.groups):
+            self.unassigned = [r for r in self._by_rank(self.unassigned) if not self._join(r)]
 
     def assign(self) -> None:
         """Find a class for every record without one: a new class, an old one, or none."""
@@ -425,11 +478,15 @@ def finish(
     without. `method, watch, stopped, options, seed, trace`: as the solution tells them. `budget`:
     of the repair. Raises NoSolution if no classes are found that keep the limits and the diversity.
     """
-    given = np.asarray(labels, np.int64)
-    classes = Classes(repaired(problem, given, method, budget or Budget()))  # type: ignore[arg-type]
-    recoding = problem.recoding
-    if isinstance(recoding, EquivalenceClasses) and recoding.suppression:
-        classes = _suppress_expensive(problem, classes)
+    given, budget = np.asarray(labels, np.int64), budget or Budget()
+    if problem.is_capped:
+        kept = _within_limit(problem, given, method, budget)
+        classes = Classes(without_outliers(problem, kept, rehomed, budget))  # type: ignore[arg-type]
+    else:
+        classes = Classes(repaired(problem, given, method, budget))  # type: ignore[arg-type]
+        recoding = problem.recoding
+        if isinstance(recoding, EquivalenceClasses) and recoding.suppression:
+            classes = _suppress_expensive(problem, classes)
     return Solution.of(
         problem,
         classes,

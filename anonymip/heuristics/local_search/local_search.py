@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.assignments import Assignment, Classes
+from anonymip.assignments import SUPPRESSED, Assignment, Classes
 from anonymip.effort import EFFORTS, MAY_GAIN, check_effort
 from anonymip.errors import InputError, NoSolution, argument
-from anonymip.heuristics.growing.repair import finish
+from anonymip.heuristics.growing.outliers import without, without_outliers
+from anonymip.heuristics.growing.repair import finish, rehomed
 from anonymip.heuristics.local_search.batches import improve_in_batches
 from anonymip.heuristics.local_search.iterated import iterated_steps
 from anonymip.heuristics.local_search.regroup import MOST_ROWS
@@ -43,6 +44,8 @@ from anonymip.status import Stopped
 
 #: Of several starts so many are searched with windows.
 _SEARCHED = {"quick": 1, "normal": 2, "thorough": 4}
+#: Where outliers may be left out, the search of all records has this share of the time.
+_SHARE_OF_ALL = 0.5
 
 
 def local_search(
@@ -133,6 +136,10 @@ def local_search(
     if start is not None:
         # What is refused is named by the records as they were given.
         Solution.of(problem, start, method="start")
+    if problem.is_capped:
+        handed = {"from_method": from_method, "order": order, "window": window, "seed": seed}
+        handed |= {"patience": patience, "effort": _effort(effort, budget)}
+        return _leaving_outliers(problem, start, handed, watch, budget)
     by_values = OrderedByValues.of(problem)
     given, problem = problem, by_values.problem
     settings = _settings(problem, window, patience, _effort(effort, budget))
@@ -155,6 +162,62 @@ def local_search(
             search = run.from_best(make_starts(problem, budget, seed), settings, trials=trials)
         found = run.improve_by_efforts(search, settings, trials=trials)
     return by_values.back(found)
+
+
+def _leaving_outliers(
+    problem: Problem,
+    start: Assignment | None,
+    settings: dict[str, Any],
+    watch: Stopwatch,
+    budget: Budget,
+) -> Solution:
+    """Return classes without the outliers, of which no more are left out than may be.
+
+    All records are searched first, so that nobody is left out for more than that loses; then the
+    records without the outliers are searched on.
+    """
+    trace: tuple[str, ...] = ()
+    if isinstance(start, Classes):
+        labels = np.asarray(start.labels, np.int64)
+    else:
+        try:
+            bare = problem.replace(recoding=EquivalenceClasses())
+            whole = local_search(bare, budget=budget.share(_SHARE_OF_ALL), **settings)
+        except (InputError, NoSolution):
+            # The rules do not let everybody in.
+            whole = make_start(problem, "greedy-search", "", budget, settings["seed"])
+        trace, labels = whole.trace, assigned_labels(whole)
+
+    def improved(part: Problem, classes: Ints) -> Ints:
+        return improve(part, classes, effort="quick", budget=budget, seed=settings["seed"])
+
+    labels = without_outliers(problem, labels, rehomed, budget, improved)
+    kept = np.flatnonzero(labels != SUPPRESSED)
+    if len(kept) < problem.n and budget.stop_reason() is None:
+        part, given = without(problem, kept), Classes(labels[kept])  # type: ignore[arg-type]
+        searched = local_search(part, start=given, budget=budget, **settings)
+        labels = labels.copy()
+        labels[kept] = assigned_labels(searched)
+        trace = (*trace, *searched.trace)
+    return Solution.of(
+        problem,
+        Classes(labels),  # type: ignore[arg-type]
+        method="local-search",
+        stopped=budget.stop_reason() or Stopped.HEURISTIC,
+        options={name: value for name, value in settings.items() if name != "seed"},
+        seconds=watch.seconds,
+        seed=settings["seed"],
+        trace=(
+            *trace,
+            f"{problem.n - len(kept)} outliers left out, {problem.most_suppressed} may be",
+        ),
+    )
+
+
+def assigned_labels(solution: Solution) -> Ints:
+    """Return (n,) the labels of a solution's classes."""
+    assert isinstance(solution.assignment, Classes)
+    return np.asarray(solution.assignment.labels, np.int64)
 
 
 #: Makes a release with settings, from what the effort below has made if there is one.

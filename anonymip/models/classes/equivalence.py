@@ -169,6 +169,11 @@ def _add_companions(model: pyo.ConcreteModel) -> None:
             ),
             doc="a suppressed record is equivalent to none",
         )
+    if context.problem.is_capped:
+        model.cap = pyo.Constraint(
+            expr=sum(model.suppress.values()) <= context.problem.most_suppressed,
+            doc="no more records are suppressed than may be",
+        )
 
 
 #: Constant of a row first - second <= constant (1 - equivalent): of its two variables.

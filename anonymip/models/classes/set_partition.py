@@ -194,6 +194,11 @@ def _add_cover(model: pyo.ConcreteModel) -> None:
     model.cover = pyo.Constraint(
         model.types, rule=cover, doc="every row lies in one class or is suppressed"
     )
+    if context.problem.is_capped:
+        model.cap = pyo.Constraint(
+            expr=sum(model.suppress.values()) <= context.problem.most_suppressed,
+            doc="no more rows are suppressed than may be",
+        )
 
 
 def _add_sum(model: pyo.ConcreteModel) -> None:

@@ -209,6 +209,8 @@ class CompiledObjective:
         What its author declares and nobody proves.
     aggregate
         ``"sum"`` over the records, or ``"max"``.
+    own_price
+        Whether the problem sets the price of a suppressed record, not the objective.
     """
 
     objective: RecordLoss | ClassLoss
@@ -223,6 +225,7 @@ class CompiledObjective:
     superadditive: bool = False
     assumed: tuple[str, ...] = ()
     aggregate: str = field(default="sum")
+    own_price: bool = False
 
     @property
     def name(self) -> str:
@@ -276,7 +279,10 @@ class CompiledObjective:
                 f"objective {self.name!r} is a loss of classes, not of published records",
                 remedy="Ask for class_losses of sets of records",
             )
-        return call_record_loss(self.objective, self.domains, cells)
+        losses = call_record_loss(self.objective, self.domains, cells)
+        if self.own_price:
+            losses = np.where(cells.stars.all(axis=1), self.suppression_price, losses)
+        return losses
 
     def class_losses(self, rows: Ints) -> Floats:
         """Return (B,) losses of classes of the given records, whatever the tier.

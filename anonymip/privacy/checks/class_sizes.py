@@ -86,6 +86,11 @@ def count_problems(table: TextTable, manifest: Manifest, records: Original) -> l
             f"The release has {table.rows} rows for {records.n} original records to publish"
             f"{but_for(manifest)}."
         )
+    hidden = left_out.suppressed + manifest.suppressed
+    if left_out.most is not None and hidden > left_out.most:
+        problems.append(
+            f"The manifest claims {hidden} suppressed records, of {left_out.most} that may be."
+        )
     if manifest.is_cover and left_out.suppressed:
         problems.append("The manifest claims that records are left out, which no cover does.")
     if left_out.missing not in (None, records.dropped):

@@ -21,6 +21,11 @@ _NCP_OBJECTIVES = ("gcp", "ncp")
 
 def has_ncp_objective(manifest: Manifest) -> bool:
     """Return whether the objective value is the ncp, so that the bound bounds it too."""
+    return is_recomputed(manifest) and manifest.loss.suppression_price is None
+
+
+def is_recomputed(manifest: Manifest) -> bool:
+    """Return whether the objective value follows from the ncp and the suppressed records."""
     return manifest.loss.name.lower() in _NCP_OBJECTIVES
 
 
@@ -54,8 +59,11 @@ def loss_problems(manifest: Manifest, ncp: float, cells: int) -> list[str]:
     `manifest`: the claims. `ncp`: the recomputed sum of penalties. `cells`: n times m.
     """
     claims = [("ncp", manifest.loss.ncp, ncp), ("gcp", manifest.loss.gcp, ncp / cells)]
-    if has_ncp_objective(manifest):
-        claims.append(("objective value", manifest.loss.objective, ncp))
+    if is_recomputed(manifest):
+        price = manifest.loss.suppression_price
+        hidden = manifest.left_out.suppressed + manifest.suppressed
+        other = 0.0 if price is None else hidden * (manifest.m - price)
+        claims.append(("objective value", manifest.loss.objective, ncp - other))
     return [
         f"The manifest claims {name} {claimed:.10g}; the published table gives {found:.10g}."
         for name, claimed, found in claims

@@ -79,7 +79,7 @@ def refuse(key: str, reason: str) -> NoReturn:
 
 
 #: Keys of the manifest's object.
-LEFT_OUT_KEYS = frozenset(("suppressed", "missing", "columns", "undeclared_columns"))
+LEFT_OUT_KEYS = frozenset(("suppressed", "missing", "columns", "undeclared_columns", "most"))
 #: No table has more records; sums with it stay exact.
 _MOST = 2**53
 
@@ -89,11 +89,13 @@ class LeftOut:
     """Records without a row.
 
     `suppressed`: suppressed records; their loss counts. `missing`: records that the missing policy
-    left out, whose loss does not count; None if not stated.
+    left out, whose loss does not count; None if not stated. `most`: records that may be suppressed;
+    None for any number.
     """
 
     suppressed: int = 0
     missing: int | None = None
+    most: int | None = None
 
 
 def read_left_out(given: object) -> LeftOut:
@@ -109,7 +111,8 @@ def read_left_out(given: object) -> LeftOut:
     if not all(isinstance(name, str) for name in columns):
         refuse("left_out.columns", "is not a list of texts")
     _count(given, "undeclared_columns")
-    return LeftOut(_count(given, "suppressed"), _count(given, "missing"))
+    most = _count(given, "most") if "most" in given else None
+    return LeftOut(_count(given, "suppressed"), _count(given, "missing"), most)
 
 
 def _count(given: Mapping[str, Any], key: str) -> int:

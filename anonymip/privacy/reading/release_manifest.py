@@ -83,6 +83,7 @@ class ClaimedLoss:
     gap: float | None
     status: str
     star_costs: StarCosts | None = None
+    suppression_price: float | None = None
 
 
 @dataclass(frozen=True)
@@ -240,6 +241,9 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
             None if value_of(document, "gap") is None else number_of(document, "gap"),
             value_of(document, "status", str),
             read_star_costs(objective, identifying),
+            number_of(objective, "suppression_price", "objective.")
+            if "suppression_price" in objective
+            else None,
         ),
         suppressed=value_of(document, "suppressed", int),
         order=one_of(document, "order", ("shuffled", "kept")),
@@ -341,7 +345,7 @@ _KEYS = frozenset(
 )
 #: Keys of the objects in a manifest, by the key of the object.
 _INNER = {
-    "objective": {"name", "value", "costs", "pattern_costs"},
+    "objective": {"name", "value", "costs", "pattern_costs", "suppression_price"},
     "bound": {"value", "method", "proof"},
     "table": {"separator", "encoding", "layout", "missing", "sha256", "formulas", "decimal"},
     "diversity": {"l", "distinct", "matches", "t", "ordered"},
@@ -385,6 +389,9 @@ def foreign_keys(document: Mapping[str, Any]) -> int:
         if not isinstance(inner, Mapping):
             refuse(key, "is not an object")
         count += len(set(inner) - known)
+    if recoding != "classes":
+        count += len(set(document["objective"]) & {"suppression_price"})
+        count += len(set(document.get("left_out") or {}) & {"most"})
     if document["objective"]["name"] != "suppressions":
         count += len(set(document["objective"]) & {"costs", "pattern_costs"})
     count += len(set(document["table"]["missing"]) - {"policy", "tokens", "label"})

@@ -305,7 +305,7 @@ class Diversity:
                         "the table's",
                     )
 
-    def lacking(self, sensitive: NDArray[np.integer]) -> tuple[int, str] | None:
+    def lacking(self, sensitive: NDArray[np.integer], left_out: int = 0) -> tuple[int, str] | None:
         """Return the column of a whole table that is not diverse, and why; None if all are.
 
         What a table lacks every partition of it lacks somewhere, and every regular cover: its sets
@@ -316,13 +316,16 @@ class Diversity:
         ----------
         sensitive
             (n, columns) codes of all records.
+        left_out
+            Records that a partition may leave out: those whose leaving helps most.
         """
         numerator, denominator = self.ratio
         n = len(sensitive)
         for column in range(sensitive.shape[1]):
             counts = np.bincount(sensitive[:, column])
             most, distinct = int(counts.max()), int(np.count_nonzero(counts))
-            if most * numerator > n * denominator:
+            # If enough records of the most frequent value leave, it no longer makes up too much.
+            if (most - left_out) * numerator > (n - left_out) * denominator:
                 return column, (
                     f"{most} of {n} records share a value, at most n / l = "
                     f"{n * denominator // numerator} may"

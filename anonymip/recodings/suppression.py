@@ -1,0 +1,79 @@
+"""Suppression of whole records: whether it is allowed, and of how many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import floor
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+
+from anonymip.errors import InputError, InvalidAssignment, argument
+from anonymip.runtime.arrays import Flags
+
+
+@dataclass(frozen=True)
+class MaySuppress:
+    """Whether records may be left out of the release, and how many.
+
+    Parameters
+    ----------
+    suppression
+        Whether whole records may be suppressed.
+    most_suppressed
+        Records that may be suppressed at most: a whole number, or a share of the table below 1;
+        None for any number where suppression is allowed. A limit, also one of 0, allows
+        suppression.
+
+    Raises
+    ------
+    InputError
+        If the limit is neither a number of records nor a share.
+    """
+
+    suppression: bool = False
+    most_suppressed: int | float | None = None
+
+    def __post_init__(self) -> None:
+        most: Any = self.most_suppressed
+        if most is None:
+            return
+        whole = isinstance(most, Integral)
+        good = isinstance(most, Real) and not isinstance(most, bool)
+        if not good or not (most >= 0 and (whole or most < 1)):
+            raise InputError(
+                f"{argument('most_suppressed')} is {most!r}",
+                remedy="Give a number of records, or a share of them from 0 to below 1",
+            )
+        object.__setattr__(self, "suppression", True)
+        object.__setattr__(self, "most_suppressed", int(most) if whole else float(most))
+
+    def within(self, most: int | float | None) -> Self:
+        """Return the recoding with a limit, unless it has one or there is none."""
+        if most is None or self.most_suppressed is not None:
+            return self
+        return replace(self, most_suppressed=most)
+
+    def limit(self, n: int) -> int:
+        """Return how many of n records may be suppressed."""
+        if not self.suppression:
+            return 0
+        most = self.most_suppressed
+        if most is None:
+            return n
+        if isinstance(most, int):
+            return min(n, most)
+        # 0.3 of 10 records are 3 although 0.3 * 10 may be rounded below.
+        return min(n, floor(most * n + 1e-9))
+
+
+def check_suppressed(recoding: MaySuppress, records: Flags) -> None:
+    """Raise InvalidAssignment, naming one of the records, if more are suppressed than may be."""
+    count, most = int(records.sum()), recoding.limit(len(records))
+    if count <= most:
+        return
+    reason = "is suppressed, which is not allowed"
+    if recoding.suppression:
+        reason = f"is one of {count} suppressed records, and {most} may be suppressed"
+    raise InvalidAssignment(int(np.argmax(records)), reason)
