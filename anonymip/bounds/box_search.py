@@ -53,7 +53,6 @@ def least_slack_by_boxes(
     duals: Floats,
     floors: Floats,
     gathered: int,
-    k: int,
     own: int,
     copies: int,
     limit: float,
@@ -77,13 +76,11 @@ def least_slack_by_boxes(
     empty_set(boxes.sets, 0)
     add_row(search.terms, boxes.sets, 0, 0, own)
     boxes.begin[0] = gathered
-    end = gathered + filter_roughly(
-        search.counts, duals, lists, gathered, k, k - copies, base, limit
-    )
+    end = gathered + filter_roughly(search, duals, gathered, search.k - copies, base, limit)
     boxes.end[0] = end
     held[_OPEN], held[_FREE], held[_EVER] = 0, 0, 1
-    _look(search, duals, floors, k, own, copies, 0, limit)
-    limit = _bound(search, duals, k, own, copies, 0, limit)
+    _look(search, duals, floors, own, copies, 0, limit)
+    limit = _bound(search, duals, own, copies, 0, limit)
     _keep_open(boxes, 0, limit)
     while held[_OPEN] > 0 and boxes.bounds[boxes.open[0]] < limit:
         first = boxes.open[0]
@@ -108,16 +105,14 @@ def least_slack_by_boxes(
         boxes.begin[near] = begin
         search.work[0] += _KEPT * length + _EACH_BOX
         copy_set(boxes.sets, box, near)
-        boxes.end[near] = bound_each(
-            search.counts, duals, lists, begin, end, k, k - copies, base, limit
-        )
-        limit = _bound(search, duals, k, own, copies, near, limit)
+        boxes.end[near] = bound_each(search, duals, begin, end, search.k - copies, base, limit)
+        limit = _bound(search, duals, own, copies, near, limit)
         _keep_open(boxes, near, limit)
         end = boxes.end[near] if boxes.bounds[near] < limit else begin
         # Those that reach beyond it, in the place of all.
         _reach_beyond(search, side, cut, box)
-        _look(search, duals, floors, k, own, copies, box, limit)
-        limit = _bound(search, duals, k, own, copies, box, limit)
+        _look(search, duals, floors, own, copies, box, limit)
+        limit = _bound(search, duals, own, copies, box, limit)
         _keep_open(boxes, box, limit)
     lists.used[own] = 0
     return limit
@@ -160,21 +155,14 @@ def _take_first(boxes: Boxes) -> int:
 
 @kernel
 def _look(
-    search: NearSearch,
-    duals: Floats,
-    floors: Floats,
-    k: int,
-    own: int,
-    copies: int,
-    box: int,
-    limit: float,
+    search: NearSearch, duals: Floats, floors: Floats, own: int, copies: int, box: int, limit: float
 ) -> None:
     """Compute the losses of a box with each of its list; bound and sort what is promising."""
     counts, lists, boxes = search.counts, search.lists, search.boxes
     types, losses, floor = lists.types, lists.losses, floors[own]
     begin, end = boxes.begin[box], boxes.end[box]
-    base, others, filled = copies * duals[own], k - copies - 1, 0
-    losses_with(search.tables, search.terms, boxes.sets, box, types, begin, end, losses)
+    base, others, filled = copies * duals[own], search.k - copies - 1, 0
+    losses_with(search.terms, boxes.sets, box, types, begin, end, losses)
     search.work[0] += _NEW * (end - begin) + _EACH_BOX
     total = base
     for at in range(begin, end):
@@ -187,23 +175,23 @@ def _look(
         total += lists.top[place]
     held = begin
     for at in range(begin, end):
-        if k * losses[at] - total - duals[types[at]] < limit:
+        if search.k * losses[at] - total - duals[types[at]] < limit:
             types[held], losses[held] = types[at], losses[at]
             held += 1
     sort_by_loss(types, losses, begin, held)
-    boxes.end[box] = bound_each(counts, duals, lists, begin, held, k, k - copies, base, limit)
+    boxes.end[box] = bound_each(search, duals, begin, held, search.k - copies, base, limit)
 
 
 @kernel
 def _bound(
-    search: NearSearch, duals: Floats, k: int, own: int, copies: int, box: int, limit: float
+    search: NearSearch, duals: Floats, own: int, copies: int, box: int, limit: float
 ) -> float:
     """Bound a box by its list, look at the set that the bound takes, and choose where to divide.
 
     Returns the limit, lowered to what that set leaves. A box that is done has no bound below it.
     """
     terms, lists, boxes, best = search.terms, search.lists, search.boxes, search.best
-    begin, end, others = boxes.begin[box], boxes.end[box], k - copies - 1
+    begin, end, others = boxes.begin[box], boxes.end[box], search.k - copies - 1
     boxes.bounds[box] = np.inf
     furthest = -1
     while furthest < 0:
@@ -225,14 +213,14 @@ def _bound(
         add_row(terms, boxes.sets, line, line, boxes.picked[place])
         paid += duals[boxes.picked[place]]
     boxes.last[0] = last
-    losses_with(search.tables, terms, boxes.sets, line, boxes.last, 0, 1, boxes.loss)
-    slack = k * boxes.loss[0] - paid
+    losses_with(terms, boxes.sets, line, boxes.last, 0, 1, boxes.loss)
+    slack = search.k * boxes.loss[0] - paid
     if slack < limit:
         limit = slack
         best[:copies] = own
         for place in range(others):
             best[copies + place] = boxes.picked[place]
-        best[k - 1] = last
+        best[search.k - 1] = last
     if bound >= limit:
         return limit
     # What its sets cover at least, and these members.
@@ -274,7 +262,7 @@ def _choose_side(search: NearSearch, box: int, last: int, others: int) -> bool:
     Returns whether there is one. Sides are numbered: below and above each range, the values of each
     set, below and above each pair of ends. A cut of a set is a type that has the value.
     """
-    tables, terms, boxes, sets = search.tables, search.terms, search.boxes, search.boxes.sets
+    tables, terms, boxes, sets = search.rows.tables, search.terms, search.boxes, search.boxes.sets
     ranges, kinds, pairs = sets.low.shape[1], sets.counts.shape[1], sets.pair_low.shape[1]
     line, most, side, cut = len(boxes.bounds), 0.0, -1, 0.0
     for r in range(ranges):

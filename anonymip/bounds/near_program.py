@@ -152,9 +152,7 @@ class NearPricing:
         self._k, self._search, self._counts = problem.k, search, search.counts
         # What holds without rules holds under them.
         freed = problem.replace(diversity=None, limits=())
-        self._run = RootedRun(
-            search.tables, type_rows(freed, types, search.tables), largest=problem.k
-        )
+        self._run = RootedRun(type_rows(freed, types, search.rows.tables), problem.k)
         self._near = np.empty((0, 0), np.int32)
         self._held = np.zeros(0, np.int64)
 
@@ -176,7 +174,6 @@ class NearPricing:
             return int(
                 _near_step(
                     self._search,
-                    self._k,
                     floors,
                     radii,
                     worth,
@@ -235,7 +232,6 @@ class NearPricing:
 @kernel
 def _near_step(
     search: NearSearch,
-    k: int,
     floors: Floats,
     radii: Floats,
     worth: Floats,
@@ -248,7 +244,7 @@ def _near_step(
     lists = search.lists
     for row in range(cursor[0], min(cursor[0] + amount, len(held))):
         # Who fills a set by itself needs no others.
-        if search.counts[row] < k:
+        if search.counts[row] < search.k:
             found = gather_near(search, floors, row, radii[row])
             for at in range(found):
                 lists.losses[at] -= worth[lists.types[at]]

@@ -130,8 +130,10 @@ class NearSearch(Packed):
 
     Parameters
     ----------
-    tables, rows, terms, counts, tree
-        The row types: their losses, values, numbers of rows, and a k-d tree over them.
+    k
+        Rows of a set.
+    rows, terms, counts, tree
+        The row types: their values with the loss, numbers of rows, and a k-d tree over them.
     state, lists, boxes
         Workspaces.
     near, near_losses, nodes, node_bounds
@@ -148,7 +150,7 @@ class NearSearch(Packed):
         (t,) whether more work may find more of what a row of each type loses at least.
     """
 
-    tables: LossTables
+    k: int
     rows: KernelRows
     terms: TermRows
     counts: Ints
@@ -212,7 +214,7 @@ def new_near_search(problem: Problem, tables: LossTables) -> tuple[NearSearch, R
         loss=np.zeros(1),
     )
     search = NearSearch(
-        tables=tables,
+        k=k,
         rows=rows,
         terms=terms,
         counts=counts,
@@ -235,7 +237,7 @@ def new_near_search(problem: Problem, tables: LossTables) -> tuple[NearSearch, R
 
 
 @kernel
-def find_nearest(search: NearSearch, k: int, row: int) -> int:
+def find_nearest(search: NearSearch, row: int) -> int:
     """List in `search.near` the types of the k rows nearest to a row; return how many they are."""
     open_class(search.rows, search.state, row)
     return nearest_types(
@@ -243,7 +245,7 @@ def find_nearest(search: NearSearch, k: int, row: int) -> int:
         search.tree,
         search.state,
         search.counts,
-        k,
+        search.k,
         row,
         search.near,
         search.near_losses,
@@ -261,7 +263,7 @@ def gather_near(search: NearSearch, floors: Floats, own: int, radius: float) -> 
     are. Complexity: O(m) time for each of these and for each node of the tree whose box is within
     the radius.
     """
-    tables, terms, tree, state = search.tables, search.terms, search.tree, search.state
+    tables, terms, tree, state = search.rows.tables, search.terms, search.tree, search.state
     lists, nodes, types = search.lists, search.nodes, search.lists.types
     open_class(search.rows, state, own)
     # Down the tree, into boxes within the radius; leaves list their types.
@@ -284,7 +286,7 @@ def gather_near(search: NearSearch, floors: Floats, own: int, radius: float) -> 
     # Of these the pairs within the radius stay.
     empty_set(lists.sets, 0)
     add_row(terms, lists.sets, 0, 1, own)
-    losses_with(tables, terms, lists.sets, 1, types, 0, held, lists.losses)
+    losses_with(terms, lists.sets, 1, types, 0, held, lists.losses)
     search.work[0] += held
     kept = 0
     for at in range(held):
@@ -354,20 +356,14 @@ def _sift_down(types: Ints, losses: Floats, begin: int, root: int, count: int) -
 
 @kernel
 def filter_roughly(
-    counts: Ints,
-    duals: Floats,
-    lists: NearLists,
-    gathered: int,
-    k: int,
-    need: int,
-    base: float,
-    limit: float,
+    search: NearSearch, duals: Floats, gathered: int, need: int, base: float, limit: float
 ) -> int:
     """Copy behind the gathered types those that a set within the limit may hold; return how many.
 
     Losses are sorted into bins: the members of a set whose furthest lies in a bin lie in bins up to
     it.
     """
+    lists, counts = search.lists, search.counts
     types, losses = lists.types, lists.losses
     bins, widest = len(lists.bin_bounds), 0.0
     low = np.inf
@@ -390,7 +386,7 @@ def filter_roughly(
         total = 0.0
         for place in range(min(others, held)):
             total += lists.top[place]
-        least[spot] = k * least[spot] - total if held >= need else np.inf
+        least[spot] = search.k * least[spot] - total if held >= need else np.inf
     for spot in range(bins - 2, -1, -1):
         least[spot] = min(least[spot], least[spot + 1])
     held = gathered
@@ -404,15 +400,7 @@ def filter_roughly(
 
 @kernel
 def bound_each(
-    counts: Ints,
-    duals: Floats,
-    lists: NearLists,
-    begin: int,
-    end: int,
-    k: int,
-    need: int,
-    base: float,
-    limit: float,
+    search: NearSearch, duals: Floats, begin: int, end: int, need: int, base: float, limit: float
 ) -> int:
     """Set for each of a sorted list what sets cost at least in which it is the furthest.
 
@@ -420,6 +408,7 @@ def bound_each(
     `base` are the duals of those that the sets hold already; so many rows are missing, `need`.
     Returns where the list ends.
     """
+    lists, counts = search.lists, search.counts
     types, losses, bounds, within = lists.types, lists.losses, lists.bounds, lists.within
     others, filled, total, rows = need - 1, 0, 0.0, 0
     for at in range(begin, end):
@@ -431,7 +420,7 @@ def bound_each(
         total = 0.0
         for place in range(min(others, filled)):
             total += lists.top[place]
-        reached = k * losses[at] - base
+        reached = search.k * losses[at] - base
         bounds[at] = reached - duals[row] - total if rows >= need else np.inf
         # The same with a place kept free for a given row that is nearer.
         if filled == others and others > 0:

@@ -169,13 +169,12 @@ def suppresses(problem: Problem) -> bool:
 
 def _terms(problem: Problem, budget: Budget, cells: float) -> tuple[Floats, bool]:
     """Return (n,) terms of an objective with tables, and whether all were computed."""
-    k = problem.k
     search, types, columns = new_near_search(problem, problem.compiled.tables)
     terms, own = np.zeros(len(types.first)), np.zeros(len(types.first))
     cursor, most = np.zeros(1, np.int64), cells / max(1, columns)
 
     def step(amount: int) -> int:
-        done = int(_bound_step(search, k, terms, own, cursor, amount, most))
+        done = int(_bound_step(search, terms, own, cursor, amount, most))
         return done if search.work[0] < most else len(terms)
 
     run_in_steps(step, len(terms), budget, "nearest-neighbour bound", first=100)
@@ -194,13 +193,13 @@ def _own_losses(problem: Problem, rows: Ints) -> Floats:
 
 @kernel
 def _bound_step(
-    search: NearSearch, k: int, terms: Floats, own: Floats, cursor: Ints, amount: int, most: float
+    search: NearSearch, terms: Floats, own: Floats, cursor: Ints, amount: int, most: float
 ) -> int:
     """Compute the terms of up to `amount` further types, until as much as `most` is looked at."""
     for row in range(cursor[0], min(cursor[0] + amount, len(terms))):
         if search.work[0] >= most:
             break
-        held = find_nearest(search, k, row)
+        held = find_nearest(search, row)
         own[row], terms[row] = search.near_losses[0], search.near_losses[held - 1]
         cursor[0] = row + 1
     return cursor[0]

@@ -217,23 +217,12 @@ class RecordDuals:
         share: float,
     ) -> bool:
         most = self._most - (1.0 - share) * max(0.0, self.left)
-        cursor, k, duals, search = np.zeros(1, np.int64), self.problem.k, self.duals, self.search
+        cursor, duals, search = np.zeros(1, np.int64), self.duals, self.search
 
         def step(amount: int) -> int:
             return int(
                 raise_step(
-                    search,
-                    k,
-                    duals,
-                    spare,
-                    order,
-                    cursor,
-                    amount,
-                    caps,
-                    shares,
-                    way,
-                    each,
-                    most,
+                    search, duals, spare, order, cursor, amount, caps, shares, way, each, most
                 )
             )
 
@@ -277,7 +266,6 @@ _LENIENCE = 3.0
 @kernel
 def raise_step(
     search: NearSearch,
-    k: int,
     duals: Floats,
     spare: Floats,
     order: Ints,
@@ -305,15 +293,15 @@ def raise_step(
         rest = _LENIENCE * (most - work[0]) / (len(order) - at)
         each = int(min(float(most_each), rest))
         # Rows of a type that fills a set by itself lose what they lose when published exactly.
-        if search.counts[row] < k:
+        if search.counts[row] < search.k:
             if way == _K_SETS:
                 begun = work[0]
-                _raise_to_k_set(search, k, duals, spare, row, each)
+                _raise_to_k_set(search, duals, spare, row, each)
                 # What was cut since little was left may be looked at again, and longer.
                 search.open[row] = each < most_each and work[0] - begun >= each
             else:
                 _raise_by_slack(
-                    search, k, duals, spare, row, caps[row], shares, way == _BY_BOXES, each
+                    search, duals, spare, row, caps[row], shares, way == _BY_BOXES, each
                 )
         search.reached[0] = max(search.reached[0], duals[row])
         cursor[0] = at + 1
@@ -322,10 +310,10 @@ def raise_step(
 
 @kernel
 def _raise_to_k_set(
-    search: NearSearch, k: int, duals: Floats, zeros: Floats, row: int, most_each: int
+    search: NearSearch, duals: Floats, zeros: Floats, row: int, most_each: int
 ) -> None:
     """Raise a dual to what a record loses at least in a set of k."""
-    known = _nearest_set_loss(search, k, row)
+    known = _nearest_set_loss(search, row)
     if known <= duals[row]:
         return
     near = gather_near(search, duals, row, known)
@@ -334,36 +322,34 @@ def _raise_to_k_set(
         zeros,
         duals,
         near,
-        k,
         row,
         search.counts[row],
-        k * known,
+        search.k * known,
         search.work[0] + most_each,
     )
     if search.best[0] >= 0:
         search.binding[row] = search.best
-    duals[row] = max(duals[row], slack / k)
+    duals[row] = max(duals[row], slack / search.k)
 
 
 @kernel
-def _nearest_set_loss(search: NearSearch, k: int, row: int) -> float:
+def _nearest_set_loss(search: NearSearch, row: int) -> float:
     """Return what a record loses in the set of its own and the nearest types, and write it down."""
-    tables, terms, lists, near = search.tables, search.terms, search.lists, search.near
-    held = find_nearest(search, k, row)
+    terms, lists, near = search.terms, search.lists, search.near
+    held = find_nearest(search, row)
     empty_set(lists.sets, 0)
     for at in range(held - 1):
         add_row(terms, lists.sets, 0, 0, near[at])
     lists.types[0] = near[held - 1]
     search.binding[row] = row
     search.binding[row, :held] = near[:held]
-    losses_with(tables, terms, lists.sets, 0, lists.types, 0, 1, lists.losses)
+    losses_with(terms, lists.sets, 0, lists.types, 0, 1, lists.losses)
     return lists.losses[0]
 
 
 @kernel
 def _raise_by_slack(
     search: NearSearch,
-    k: int,
     duals: Floats,
     floors: Floats,
     row: int,
@@ -391,7 +377,6 @@ def _raise_by_slack(
                     duals,
                     floors,
                     near,
-                    k,
                     row,
                     copies,
                     limit,
@@ -399,11 +384,11 @@ def _raise_by_slack(
                 )
                 if search.work[0] >= begun + most_each // _BEFORE_BOXES:
                     other = least_slack_by_boxes(
-                        search, duals, floors, near, k, row, copies, limit, most
+                        search, duals, floors, near, row, copies, limit, most
                     )
                     slack = max(slack, other)
             else:
-                slack = least_slack(search, duals, floors, near, k, row, copies, limit, most)
+                slack = least_slack(search, duals, floors, near, row, copies, limit, most)
             if slack / copies < rise:
                 rise = slack / copies
                 search.binding[row] = search.best

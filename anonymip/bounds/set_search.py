@@ -19,7 +19,7 @@ from anonymip.bounds.near_search import (
     sort_by_loss,
 )
 from anonymip.objectives.kernels.growing_sets import add_row, empty_set, losses_with
-from anonymip.runtime.arrays import Floats, Ints
+from anonymip.runtime.arrays import Floats
 from anonymip.runtime.kernels import kernel
 
 
@@ -29,7 +29,6 @@ def least_slack(
     duals: Floats,
     floors: Floats,
     gathered: int,
-    k: int,
     own: int,
     copies: int,
     limit: float,
@@ -44,37 +43,35 @@ def least_slack(
     than `limit` is not looked for; when `most` losses are computed, of this and earlier searches,
     what is proven until then is returned.
     """
-    tables, terms, counts, lists = search.tables, search.terms, search.counts, search.lists
-    need, base = k - copies, copies * duals[own]
+    terms, counts, lists = search.terms, search.counts, search.lists
+    need, base = search.k - copies, copies * duals[own]
     types, losses, bounds, used = lists.types, lists.losses, lists.bounds, lists.used
     empty_set(lists.sets, 0)
     add_row(terms, lists.sets, 0, copies, own)
     used[own] = counts[own]
     # The first list: what is gathered, filtered without sorting.
     lists.begin[copies], lists.duals[copies] = gathered, base
-    held = filter_roughly(counts, duals, lists, gathered, k, need, base, limit)
+    held = filter_roughly(search, duals, gathered, need, base, limit)
     lists.end[copies] = gathered + held
     if need > 1:
         sort_by_loss(types, losses, gathered, gathered + held)
-        lists.end[copies] = bound_each(
-            counts, duals, lists, gathered, gathered + held, k, need, base, limit
-        )
+        lists.end[copies] = bound_each(search, duals, gathered, gathered + held, need, base, limit)
     search.best[0] = -1
-    greedy = _greedy_slack(search, duals, k, copies)
+    greedy = _greedy_slack(search, duals, copies)
     if greedy < limit:
         limit = greedy
-        _keep_set(search, own, copies, k, lists.chosen[k - 1])
+        _keep_set(search, own, copies, lists.chosen[search.k - 1])
     size = copies
     lists.at[size] = lists.begin[size]
     while size >= copies:
-        need = k - size
+        need = search.k - size
         end = lists.end[size]
         if need == 1:
             for at in range(lists.begin[size], end):
-                slack = k * losses[at] - lists.duals[size] - duals[types[at]]
+                slack = search.k * losses[at] - lists.duals[size] - duals[types[at]]
                 if slack < limit:
                     limit = slack
-                    _keep_set(search, own, copies, k, types[at])
+                    _keep_set(search, own, copies, types[at])
             lists.at[size] = end
         at = lists.at[size]
         while at < end and bounds[at] >= limit:
@@ -107,17 +104,17 @@ def least_slack(
                 types[held] = types[near]
                 held += 1
         lists.begin[size], lists.at[size] = end, end
-        losses_with(tables, terms, lists.sets, size, types, end, held, losses)
+        losses_with(terms, lists.sets, size, types, end, held, losses)
         search.work[0] += held - end
-        if k - size > 1:
+        if search.k - size > 1:
             # What a type loses in any set is known: who loses much anyway is far from all.
             for near in range(end, held):
                 losses[near] = max(losses[near], floors[types[near]])
-        lists.end[size] = _keep_promising(counts, duals, lists, size, k, held, limit)
-        if k - size > 1:
+        lists.end[size] = _keep_promising(search, duals, size, held, limit)
+        if search.k - size > 1:
             sort_by_loss(types, losses, end, lists.end[size])
             lists.end[size] = bound_each(
-                counts, duals, lists, end, lists.end[size], k, k - size, lists.duals[size], limit
+                search, duals, end, lists.end[size], search.k - size, lists.duals[size], limit
             )
     # What was left unfinished gives its rows back.
     for level in range(copies, size):
@@ -127,18 +124,17 @@ def least_slack(
 
 
 @kernel
-def _keep_set(search: NearSearch, own: int, copies: int, k: int, last: int) -> None:
+def _keep_set(search: NearSearch, own: int, copies: int, last: int) -> None:
     """Write down the set of the own rows, those chosen, and one more."""
-    for place in range(k - 1):
+    for place in range(search.k - 1):
         search.best[place] = own if place < copies else search.lists.chosen[place]
-    search.best[k - 1] = last
+    search.best[search.k - 1] = last
 
 
 @kernel
-def _keep_promising(
-    counts: Ints, duals: Floats, lists: NearLists, size: int, k: int, end: int, limit: float
-) -> int:
+def _keep_promising(search: NearSearch, duals: Floats, size: int, end: int, limit: float) -> int:
     """Keep of a new list what may be in a set within the limit; return where the list ends."""
+    lists, counts, k = search.lists, search.counts, search.k
     types, losses = lists.types, lists.losses
     begin, others, filled = lists.begin[size], k - size - 1, 0
     for at in range(begin, end):
@@ -156,9 +152,9 @@ def _keep_promising(
 
 
 @kernel
-def _greedy_slack(search: NearSearch, duals: Floats, k: int, copies: int) -> float:
+def _greedy_slack(search: NearSearch, duals: Floats, copies: int) -> float:
     """Return what the set leaves that grows by whoever leaves most; infinity if it cannot grow."""
-    tables, terms, counts, lists = search.tables, search.terms, search.counts, search.lists
+    terms, counts, lists = search.terms, search.counts, search.lists
     types, losses, used = lists.types, lists.losses, lists.used
     begin, end = lists.end[copies], 2 * lists.end[copies] - lists.begin[copies]
     if end > len(types):
@@ -167,10 +163,10 @@ def _greedy_slack(search: NearSearch, duals: Floats, k: int, copies: int) -> flo
         types[at] = types[at - end + begin]
         losses[at] = losses[at - end + begin]
     total, slack, size = lists.duals[copies], np.inf, copies
-    while size < k:
+    while size < search.k:
         best, least = -1, np.inf
         for at in range(begin, end):
-            left = k * losses[at] - duals[types[at]]
+            left = search.k * losses[at] - duals[types[at]]
             if left < least and used[types[at]] < counts[types[at]]:
                 best, least = types[at], left
         if best < 0:
@@ -180,13 +176,13 @@ def _greedy_slack(search: NearSearch, duals: Floats, k: int, copies: int) -> flo
         slack = least - total
         total += duals[best]
         size += 1
-        if size < k:
+        if size < search.k:
             add_row(terms, lists.sets, size - 1, size, best)
-            losses_with(tables, terms, lists.sets, size, types, begin, end, losses)
+            losses_with(terms, lists.sets, size, types, begin, end, losses)
             search.work[0] += end - begin
     for level in range(copies, size):
         used[lists.chosen[level]] -= 1
-    return slack if size == k else np.inf
+    return slack if size == search.k else np.inf
 
 
 @kernel

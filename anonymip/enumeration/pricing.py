@@ -39,7 +39,6 @@ from anonymip.enumeration.rooted_state import (
 )
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances.microdata import RowTypes
-from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
@@ -70,13 +69,12 @@ class RootedRun:
         Whether it went through and gave no root up.
     """
 
-    def __init__(self, tables: LossTables, rows: SearchRows, largest: int) -> None:
-        self.tables, self.rows = tables, rows
-        self._largest = largest
+    def __init__(self, rows: SearchRows, largest: int) -> None:
+        self.rows, self._largest = rows, largest
         self.found = new_columns_found(1_000, 1_000 * largest)
         self.reason: str | None = None
         self.complete, self.nodes = False, 0
-        self._path = new_rooted_path(tables, rows, largest)
+        self._path = new_rooted_path(rows, largest)
         self._followers = new_rooted_followers(4 * len(rows.copies) + 64)
 
     def search(
@@ -98,7 +96,7 @@ class RootedRun:
         _restart(path, rules.largest)
         self.found.held[:] = 0
         self.complete, self.reason = False, None
-        given = self.tables, self.rows, cuts, rules, roots, path
+        given = self.rows, cuts, rules, roots, path
         state = RootedSearch(*given, self._followers, self.found)
         amount, searched = 100, 0
         while self.reason is None:
@@ -289,8 +287,8 @@ class Pricing:
         _refuse_unfit(problem)
         self.problem, self.smallest, self.largest, self.weight = problem, smallest, largest, weight
         self.types: RowTypes = row_types(problem)
-        tables = capped_tables(problem)
-        self._run = RootedRun(tables, type_rows(problem, self.types, tables), largest)
+        rows = type_rows(problem, self.types, capped_tables(problem))
+        self._run = RootedRun(rows, largest)
         self._scale = loss_scale(problem) * (largest if weight == "size" else 1)
 
     def best(

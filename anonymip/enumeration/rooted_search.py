@@ -238,7 +238,7 @@ def search_columns(search: RootedSearch, max_nodes: int) -> int:
 @kernel
 def _enter_root(search: RootedSearch) -> None:
     """Let the set be the root alone, and list what may join it in a column of any size."""
-    tables, rows, rules, path = search.tables, search.rows, search.rules, search.path
+    rows, rules, path = search.rows, search.rules, search.path
     roots, followers = search.roots, search.followers
     number = path.place[ROOT]
     root, below = roots.types[number], roots.below[number]
@@ -247,7 +247,7 @@ def _enter_root(search: RootedSearch) -> None:
     empty_set(path.sets, 0)
     types, losses, duals = followers.rows, followers.losses, rows.duals
     types[0] = root
-    losses_with(tables, rows.terms, path.sets, 0, types, 0, 1, losses)
+    losses_with(rows.terms, path.sets, 0, types, 0, 1, losses)
     path.losses[1] = losses[0]
     path.duals[0] = path.penalties[0] = 0.0
     path.penalties[1] = _penalty(search.cuts, root)
@@ -259,7 +259,7 @@ def _enter_root(search: RootedSearch) -> None:
             types[listed] = row
             listed += 1
     if not rules.pruned:
-        losses_with(tables, rows.terms, path.sets, 1, types, 0, listed, losses)
+        losses_with(rows.terms, path.sets, 1, types, 0, listed, losses)
         path.end[0] = listed
         return
     # The highest duals come first: behind a row that no size can afford, all are such.
@@ -267,7 +267,7 @@ def _enter_root(search: RootedSearch) -> None:
     kept = 0
     while kept < listed and _is_affordable(rules, path, path.losses[1], duals[types[kept]], below):
         kept += 1
-    losses_with(tables, rows.terms, path.sets, 1, types, 0, kept, losses)
+    losses_with(rows.terms, path.sets, 1, types, 0, kept, losses)
     path.end[0] = 0
     for at in range(kept):
         row, loss = types[at], losses[at]
@@ -361,7 +361,7 @@ def _expand(search: RootedSearch, first: int, last: int) -> None:
 
     Where one row is missing, write the columns down instead.
     """
-    tables, rows, cuts, rules = search.tables, search.rows, search.cuts, search.rules
+    rows, cuts, rules = search.rows, search.cuts, search.rules
     path, followers = search.path, search.followers
     depth, size = path.place[DEPTH], path.place[SIZE]
     missing, begin = size - depth, path.end[depth - 1]
@@ -385,7 +385,7 @@ def _expand(search: RootedSearch, first: int, last: int) -> None:
                 losses[at] = path.losses[depth]
         end = keep_promising(search, begin, end, missing, 1)
     if depth > 1:
-        losses_with(tables, rows.terms, path.sets, depth, types, begin, end, losses)
+        losses_with(rows.terms, path.sets, depth, types, begin, end, losses)
     cutting = len(cuts.duals) > 0
     for at in range(begin, end):
         penalties[at] = _penalty(cuts, types[at]) if cutting else 0.0

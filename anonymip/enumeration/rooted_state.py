@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 
 from anonymip.objectives.kernels.growing_sets import GrowingSets, TermRows, new_growing_sets
-from anonymip.objectives.language.tables import LossTables
 from anonymip.recodings.rules.diversity_counts import DiversityRule, ValueCounts, new_counts
 from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.packed import Packed
@@ -192,7 +191,6 @@ class ColumnsFound(Packed):
 class RootedSearch(Packed):
     """A search: what it is given, where it stands, and what it has found."""
 
-    tables: LossTables
     rows: SearchRows
     cuts: CutsOfRows
     rules: RootedRules
@@ -202,7 +200,7 @@ class RootedSearch(Packed):
     found: ColumnsFound
 
 
-def new_rooted_path(tables: LossTables, rows: SearchRows, largest: int) -> RootedPath:
+def new_rooted_path(rows: SearchRows, largest: int) -> RootedPath:
     """Return the workspace of a search for columns of up to `largest` rows, not begun."""
     deep, whole = largest + 1, np.int64
     words = int(rows.terms.set_words.max(initial=-1)) + 1
@@ -215,7 +213,7 @@ def new_rooted_path(tables: LossTables, rows: SearchRows, largest: int) -> Roote
         np.zeros(deep),
         np.zeros(deep),
         np.full(deep, np.inf),
-        new_growing_sets(tables, deep, words),
+        new_growing_sets(rows.terms.tables, deep, words),
         np.zeros(len(rows.copies), whole),
         np.zeros(deep, whole),
         np.zeros(deep, whole),

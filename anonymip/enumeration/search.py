@@ -291,7 +291,7 @@ def _search_by_roots(
 ) -> Found:
     tables = capped_tables(problem)
     rows, t = search_rows(problem, merged, tables), merged.types
-    run = RootedRun(tables, rows, request.largest)
+    run = RootedRun(rows, request.largest)
     run.search(
         cuts_of_rows(t, None),
         RootedRules(

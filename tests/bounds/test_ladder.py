@@ -393,9 +393,7 @@ def test_boxes_leave_what_the_least_set_leaves(
         for copies in range(1, duals.counts[row] + 1):
             near = gather_near(search, duals.floors, row, radius)
             most = int(search.work[0]) + each
-            found = least_slack_by_boxes(
-                search, aims, duals.floors, near, k, row, copies, limit, most
-            )
+            found = least_slack_by_boxes(search, aims, duals.floors, near, row, copies, limit, most)
             holding = (types == row).sum(axis=1) == copies
             least = min(limit, float(slacks[holding].min(initial=np.inf)))
             assert found <= least + 1e-7 * scale

@@ -42,10 +42,9 @@ class Search:
     def __init__(self, problem: Problem, duals: NDArray[np.float64], largest: int) -> None:
         self.problem, self.largest = problem, largest
         self.merged = merge_rows(problem, duals, merge=False)
-        self.tables = capped_tables(problem)
-        self.rows = search_rows(problem, self.merged, self.tables)
+        self.rows = search_rows(problem, self.merged, capped_tables(problem))
         self.cuts = cuts_of_rows(problem.n, None)
-        self.path = new_rooted_path(self.tables, self.rows, largest)
+        self.path = new_rooted_path(self.rows, largest)
         self.followers = new_rooted_followers(2 * problem.n)
         self.found = new_columns_found(1_000, 10_000)
         self.stops: list[int] = []
@@ -67,7 +66,7 @@ class Search:
     def go_on(self, max_nodes: int = 10**9) -> int:
         """Go on; make room whenever it is asked for."""
         while True:
-            given = self.tables, self.rows, self.cuts, self.rules, self.roots
+            given = self.rows, self.cuts, self.rules, self.roots
             search = RootedSearch(*given, self.path, self.followers, self.found)
             status = search_columns(search, max_nodes)
             self.stops.append(int(status))

@@ -25,6 +25,8 @@ class TermRows(Packed):
 
     Parameters
     ----------
+    tables
+        The loss.
     values
         (t, r) values from the domain's lower end.
     set_words, set_bits
@@ -35,6 +37,7 @@ class TermRows(Packed):
         (t, p) ranks in the levels.
     """
 
+    tables: LossTables
     values: Floats
     set_words: Ints
     set_bits: Ints
@@ -75,7 +78,8 @@ def term_rows(rows: KernelRows) -> TermRows:
         words[:, s] = start[s] + ranks // _BITS
         bits[:, s] = np.int64(1) << (ranks % _BITS)
         start[s + 1] = start[s] + -(-len(held) // _BITS)
-    return TermRows(rows.range_values.copy(), words, bits, start, rows.pair_codes.astype(np.int64))
+    values, ranks = rows.range_values.copy(), rows.pair_codes.astype(np.int64)
+    return TermRows(rows.tables, values, words, bits, start, ranks)
 
 
 def new_growing_sets(tables: LossTables, lines: int, words: int) -> GrowingSets:
@@ -138,14 +142,7 @@ def add_row(rows: TermRows, sets: GrowingSets, of: int, to: int, row: int) -> No
 
 @kernel
 def losses_with(
-    tables: LossTables,
-    rows: TermRows,
-    sets: GrowingSets,
-    line: int,
-    more: Ints,
-    begin: int,
-    end: int,
-    losses: Floats,
+    rows: TermRows, sets: GrowingSets, line: int, more: Ints, begin: int, end: int, losses: Floats
 ) -> None:
     """Write the record losses of the set of a line with one more row, term by term.
 
@@ -158,12 +155,12 @@ def losses_with(
     all rows. Complexity: O(m) time a row.
     """
     for at in range(begin, end):
-        losses[at] = tables.constant
+        losses[at] = rows.tables.constant
     values = rows.values
     for r in range(sets.low.shape[1]):
         low, high = sets.low[line, r], sets.high[line, r]
-        high_loss = tables.range_high[r]
-        slope = tables.range_low[r] + high_loss
+        high_loss = rows.tables.range_high[r]
+        slope = rows.tables.range_low[r] + high_loss
         # The width is taken first, as in `range_loss`.
         for at in range(begin, end):
             value = values[more[at], r]
@@ -172,10 +169,10 @@ def losses_with(
             losses[at] += high_loss * (upper - lower) + slope * lower
     words, bits = rows.set_words, rows.set_bits
     for s in range(sets.counts.shape[1]):
-        start, count = tables.set_start[s], sets.counts[line, s]
-        known = tables.set_losses[start + count]
+        start, count = rows.tables.set_start[s], sets.counts[line, s]
+        known = rows.tables.set_losses[start + count]
         # There is no further value where all levels are held.
-        new = tables.set_losses[start + min(count + 1, tables.set_sizes[s])]
+        new = rows.tables.set_losses[start + min(count + 1, rows.tables.set_sizes[s])]
         if rows.word_start[s + 1] - rows.word_start[s] == 1:
             held = sets.held[line, rows.word_start[s]]
             for at in range(begin, end):
@@ -187,14 +184,14 @@ def losses_with(
     ranks = rows.pair_codes
     for p in range(sets.pair_low.shape[1]):
         low_code, high_code = sets.pair_low[line, p], sets.pair_high[line, p]
-        start, stride = tables.pair_start[p], tables.pair_strides[p]
+        start, stride = rows.tables.pair_start[p], rows.tables.pair_strides[p]
         if stride <= 0:
             for at in range(begin, end):
                 rank = ranks[more[at], p]
-                losses[at] += ends_loss(tables, p, min(low_code, rank), max(high_code, rank))
+                losses[at] += ends_loss(rows.tables, p, min(low_code, rank), max(high_code, rank))
             continue
         for at in range(begin, end):
             rank = ranks[more[at], p]
-            losses[at] += tables.pair_losses[
+            losses[at] += rows.tables.pair_losses[
                 start + min(low_code, rank) * stride + max(high_code, rank)
             ]

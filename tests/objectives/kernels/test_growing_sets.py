@@ -42,7 +42,7 @@ def test_losses_with_each_row_more(levels: int, lines: int) -> None:
     members: list[int] = []
     for step in range(6):
         line = step if lines > 1 else 0
-        losses_with(tables, rows, sets, line, everyone, 0, n, losses)
+        losses_with(rows, sets, line, everyone, 0, n, losses)
         classes = np.array([[*members, row] for row in range(n)])
         expected = problem.compiled.class_losses(classes) / (len(members) + 1)
         assert losses == pytest.approx(expected, rel=1e-12, abs=1e-12)
