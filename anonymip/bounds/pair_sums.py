@@ -98,7 +98,7 @@ def _share_of_values(losses: Floats, k: int) -> float:
 def _sum_step(search: NearSearch, k: int, duals: Floats, cursor: Ints, amount: int) -> int:
     """Compute the duals of up to `amount` further types; return how many are done."""
     for row in range(cursor[0], min(cursor[0] + amount, len(duals))):
-        held, missing, total = find_nearest(search, k, row), k - 1, 0.0
+        held, missing, total = find_nearest(search, row), k - 1, 0.0
         for at in range(held):
             # Of its own type there is the row itself.
             rows = min(missing, search.counts[search.near[at]] - (at == 0))
