@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import sys
 from contextlib import closing
 
 import pandas as pd
 import pytest
+from sqlalchemy import make_url
 
 from anonymip import InputError, read_table
 from anonymip.instances.readers import without_password
@@ -134,3 +136,50 @@ def test_sqlalchemy_that_is_missing(database: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     with pytest.raises(InputError, match=r"pip install 'anonymip\[sql\]'"):
         read_table(database, query="select * from people")
+
+
+@pytest.mark.skipif("ANONYMIP_POSTGRESQL" not in os.environ, reason="there is no PostgreSQL here")
+def test_a_real_postgresql(shell: Shell) -> None:
+    """Dates, decimals, gaps and signs of percent come as they are; the password stays secret."""
+    address = os.environ["ANONYMIP_POSTGRESQL"]
+    secret = make_url(address).password
+    assert secret
+    table = (
+        "select 20 + n as age, lpad((2130 + n % 3)::text, 5, '0') as zip, "
+        "date '1960-01-01' + n as born, nullif(n, 3) * 0.5 as lab, n % 2 = 0 as ward "
+        "from generate_series(1, 24) n where 'x' like '%x%'"
+    )
+    roles = (
+        "-q",
+        "age",
+        "-q",
+        "zip:categorical",
+        "-q",
+        "born:date",
+        "--keep",
+        "lab",
+        "--keep",
+        "ward",
+    )
+    for command, given in (
+        ("anonymize", (*roles, "-k", 3, "-o", "release.csv", "--json", "record.json")),
+        ("verify", ("release.csv", "--json", "verified.json")),
+        (
+            "inspect",
+            (
+                "-o",
+                "schema.toml",
+            ),
+        ),
+        ("risk", ("release.csv",)),
+    ):
+        made = shell(command, address, *given, "--query", table)
+        assert made.code == 0, made.err
+        assert secret not in made.out + made.err
+    files = [path.read_text(encoding="utf-8") for path in shell.folder.iterdir()]
+    assert len(files) >= 5
+    assert not any(secret in text for text in files)
+    wrong = shell("inspect", address.replace(secret, "wr0ng"), "--query", table, "--show-values")
+    assert wrong.code == 2
+    assert "does not answer (OperationalError)" in wrong.err
+    assert "wr0ng" not in wrong.err
