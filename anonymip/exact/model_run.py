@@ -66,8 +66,6 @@ def read_result(
 
     Parameters
     ----------
-    problem
-        What was solved.
     model
         Holds the result's values.
     result

@@ -202,8 +202,6 @@ def build(problem: Problem, formulation: str | None = None, **choices: Any) -> C
 
     Parameters
     ----------
-    problem
-        What to model.
     formulation
         Of equivalence classes ``"bigm"``, the default: Liang & Samavi's MILP, eqs. (21)-(32);
         ``"strengthened"``: the same with stronger rows; ``"hull"`` and ``"indicator"``: by

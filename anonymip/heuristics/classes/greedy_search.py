@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from anonymip.effort import check_effort
-from anonymip.heuristics.growing.batch_growth import (
-    engine_remarks,
-    grow_classes_in_batches,
-    most_candidates,
-    uses_batches,
-)
-from anonymip.heuristics.growing.growth import grow_classes
-from anonymip.heuristics.growing.repair import finish
-from anonymip.orders.arrangement import arrange
+from anonymip.heuristics.growing.growth import grow
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
@@ -48,8 +39,6 @@ def greedy_search(
         How much work where batches are evaluated: with less, large tables have fewer candidates.
     budget
         When it ends, the records left are cut into sets of k in order.
-    seed
-        Not used: nothing is random.
 
     Notes
     -----
@@ -71,35 +60,5 @@ def greedy_search(
         If no classes are found that keep the limits.
     """
     watch, budget = Stopwatch(), budget or Budget()
-    effort = check_effort(effort, limited=budget.deadline is not None)
-    records = find_order(problem, order, budget)
-    told = {"effort": effort} if uses_batches(problem) else {}
-    if uses_batches(problem):
-        labels, stopped = grow_classes_in_batches(
-            problem,
-            records,
-            budget,
-            search=search,
-            drawn=None,
-            by_increase=False,
-            candidates=most_candidates(problem, effort),
-        )
-    else:
-        labels, stopped = grow_classes(
-            problem,
-            arrange(problem, records),
-            budget,
-            search=search,
-            farthest_from=None,
-            by_increase=False,
-        )
-    return finish(
-        problem,
-        labels,
-        "greedy-search",
-        watch,
-        budget=budget,
-        stopped=stopped,
-        options={"order": order, "search": search, **told},
-        trace=engine_remarks(problem, effort),
-    )
+    given = problem, find_order(problem, order, budget), "greedy-search", watch, budget
+    return grow(*given, search=search, effort=effort, options={"order": order})

@@ -44,8 +44,6 @@ def hilbert(
         the order of their codes. ``HS``: for (values that occur - 1) / (domain size - 1).
     budget
         When it ends, the records are cut into sets of k instead.
-    seed
-        Not used: nothing is random.
 
     Notes
     -----

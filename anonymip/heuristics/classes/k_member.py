@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonymip.effort import check_effort
-from anonymip.heuristics.growing.batch_growth import (
-    engine_remarks,
-    grow_classes_in_batches,
-    most_candidates,
-    uses_batches,
-)
-from anonymip.heuristics.growing.growth import grow_classes
-from anonymip.heuristics.growing.repair import finish
-from anonymip.orders.arrangement import arrange
+from anonymip.heuristics.growing.growth import grow
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
@@ -67,37 +58,6 @@ def k_member(
         If no classes are found that keep the limits.
     """
     watch, budget = Stopwatch(), budget or Budget()
-    effort = check_effort(effort, limited=budget.deadline is not None)
-    records, drawn = find_order(problem, "variance", budget), np.random.default_rng(seed)
-    told = {"effort": effort} if uses_batches(problem) else {}
-    if uses_batches(problem):
-        labels, stopped = grow_classes_in_batches(
-            problem,
-            records,
-            budget,
-            search=search,
-            drawn=drawn,
-            by_increase=True,
-            candidates=most_candidates(problem, effort),
-        )
-    else:
-        arranged = arrange(problem, records)
-        labels, stopped = grow_classes(
-            problem,
-            arranged,
-            budget,
-            search=search,
-            farthest_from=int(drawn.integers(arranged.types)),
-            by_increase=True,
-        )
-    return finish(
-        problem,
-        labels,
-        "k-member",
-        watch,
-        budget=budget,
-        stopped=stopped,
-        options={"search": search, **told},
-        seed=seed,
-        trace=engine_remarks(problem, effort),
-    )
+    given = problem, find_order(problem, "variance", budget), "k-member", watch, budget
+    drawn = np.random.default_rng(seed)
+    return grow(*given, search=search, effort=effort, drawn=drawn, seed=seed)

@@ -49,8 +49,6 @@ def greedy(
     budget
         When it ends, the matches still missing are added along the lexicographic order; a cheap
         start (rings, SortGreedy in parts) is returned where it loses less.
-    seed
-        Not used: nothing is random.
 
     Notes
     -----

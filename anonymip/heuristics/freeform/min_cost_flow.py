@@ -28,8 +28,6 @@ def min_cost_flow(problem: Problem, *, budget: Budget | None = None, seed: int =
     budget
         When it ends, the matches still missing are added along the lexicographic order; a cheap
         start (rings, SortGreedy in parts) is returned where it loses less.
-    seed
-        Not used: nothing is random.
 
     Notes
     -----

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from anonymip.effort import check_effort
 from anonymip.errors import InputError, argument, unknown_name
-from anonymip.heuristics.growing.batch_growth import cut_in_order
+from anonymip.heuristics.growing.batch_growth import (
+    cut_in_order,
+    engine_remarks,
+    grow_classes_in_batches,
+    most_candidates,
+    uses_batches,
+)
+from anonymip.heuristics.growing.repair import finish
 from anonymip.objectives.kernels.box_tree import (
     BoxTree,
     build_tree,
@@ -24,13 +34,14 @@ from anonymip.objectives.kernels.class_loss import (
     pair_loss,
     record_loss,
 )
-from anonymip.orders.arrangement import Arrangement
+from anonymip.orders.arrangement import Arrangement, arrange
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
-from anonymip.runtime.kernels import kernel
+from anonymip.runtime.kernels import Stopwatch, kernel
 from anonymip.runtime.packed import Packed
 from anonymip.runtime.stepping import run_in_steps
+from anonymip.solution import Solution
 from anonymip.status import Stopped
 
 #: The tree beats the scan from this many row types on and up to this many loss terms.
@@ -63,6 +74,56 @@ class Growth(Packed):
     cursor: Ints
     stack: Ints
     stack_bounds: Floats
+
+
+def grow(
+    problem: Problem,
+    order: Ints,
+    method: str,
+    watch: Stopwatch,
+    budget: Budget,
+    *,
+    search: str,
+    effort: str | None,
+    drawn: np.random.Generator | None = None,
+    options: Mapping[str, object] | None = None,
+    seed: int | None = None,
+) -> Solution:
+    """Return the classes that one of the two engines grows, repaired and checked.
+
+    `drawn`: as for :func:`~anonymip.heuristics.growing.batch_growth.grow_classes_in_batches`;
+    leftovers then join the class whose loss rises least, else the one whose new loss is least.
+    `options`: of the method, beside `search`.
+    """
+    effort = check_effort(effort, limited=budget.deadline is not None)
+    told: dict[str, object] = {**(options or {}), "search": search}
+    by_increase = drawn is not None
+    if uses_batches(problem):
+        told["effort"] = effort
+        labels, stopped = grow_classes_in_batches(
+            *(problem, order, budget),
+            search=search,
+            drawn=drawn,
+            by_increase=by_increase,
+            candidates=most_candidates(problem, effort),
+        )
+    else:
+        arranged = arrange(problem, order)
+        first = None if drawn is None else int(drawn.integers(arranged.types))
+        labels, stopped = grow_classes(
+            *(problem, arranged, budget),
+            search=search,
+            farthest_from=first,
+            by_increase=by_increase,
+        )
+    return finish(
+        *(problem, labels, method, watch),
+        budget=budget,
+        stopped=stopped,
+        options=told,
+        seed=seed,
+        trace=engine_remarks(problem, effort),
+    )
 
 
 def grow_classes(

@@ -36,8 +36,6 @@ class Context:
 
     Parameters
     ----------
-    problem
-        What is modelled.
     ranges, sets
         Attributes with ends and with value indicators.
     ancestors

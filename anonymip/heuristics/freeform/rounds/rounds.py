@@ -147,8 +147,6 @@ class Rounds:
 
     Parameters
     ----------
-    problem
-        What is asked.
     method
         Name of the heuristic.
     reciprocal
