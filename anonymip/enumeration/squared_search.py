@@ -131,25 +131,34 @@ def new_squared_path(room: int, largest: int, columns: int) -> SquaredPath:
 
 
 @kernel
+def _put_least(low: Floats, held: int, q: int, term: float) -> int:
+    """Put a term among the q least, ascending, if it is one; return how many there are."""
+    if held == q and term >= low[q - 1]:
+        return held
+    place = held if held < q else q - 1
+    while place > 0 and low[place - 1] > term:
+        low[place] = low[place - 1]
+        place -= 1
+    low[place] = term
+    return min(held + 1, q)
+
+
+@kernel
+def _sum_least(low: Floats, held: int, q: int) -> float:
+    """Return the sum of q terms, infinite if fewer are held."""
+    total = 0.0 if held == q else np.inf
+    for place in range(held):
+        total += low[place]
+    return total
+
+
+@kernel
 def least_terms(terms: Floats, count: int, q: int, low: Floats) -> float:
     """Write the q least of some terms, ascending; return their sum, infinite if there are fewer."""
     held = 0
     for a in range(count):
-        term = terms[a]
-        if held == q and term >= low[q - 1]:
-            continue
-        place = held if held < q else q - 1
-        while place > 0 and low[place - 1] > term:
-            low[place] = low[place - 1]
-            place -= 1
-        low[place] = term
-        held = min(held + 1, q)
-    if held < q:
-        return np.inf
-    total = 0.0
-    for place in range(q):
-        total += low[place]
-    return total
+        held = _put_least(low, held, q, terms[a])
+    return _sum_least(low, held, q)
 
 
 @kernel
@@ -201,24 +210,10 @@ def least_terms_of_copies(terms: Floats, copies: Ints, root: int, q: int, low: F
     """Write the q least of terms, each as often as there are copies; return their sum."""
     held = 0
     for a in range(len(terms)):
-        term = terms[a]
-        if term == np.inf:
-            continue
-        for _ in range(min(copies[a] - (a == root), q)):
-            if held == q and term >= low[q - 1]:
-                break
-            place = held if held < q else q - 1
-            while place > 0 and low[place - 1] > term:
-                low[place] = low[place - 1]
-                place -= 1
-            low[place] = term
-            held = min(held + 1, q)
-    if held < q:
-        return np.inf
-    total = 0.0
-    for place in range(q):
-        total += low[place]
-    return total
+        if terms[a] < np.inf:
+            for _ in range(min(copies[a] - (a == root), q)):
+                held = _put_least(low, held, q, terms[a])
+    return _sum_least(low, held, q)
 
 
 @kernel

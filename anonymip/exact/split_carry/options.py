@@ -26,34 +26,37 @@ class ChainOptions:
     Parameters
     ----------
     S
-        Sets of k new records in each window, at least 2.
+        Sets of k new records in each window, at least 2. More lowers the loss and takes longer.
     boundary
-        The last so many records of a window are its boundary (l in the paper); 0 takes k.
+        Records at the end of a window that are its boundary, l in the paper; 0 takes k. More
+        lowers the loss further, at little cost.
     carry
-        ``"classes"``: classes that touch the boundary are carried over as in Algorithm 1.
-        ``"least"``: of a boundary class of k + r records, r < k, only the r that contribute least
-        are (Section 6); one of exactly k is fixed.
+        ``"classes"``: classes that touch the boundary are carried over as in Algorithm 1;
+        ``"least"``: of a boundary class of k + r records, r < k, only the r are carried over
+        without which it loses most (Section 6); one of exactly k is fixed.
     fixed
-        0, or the size P of every window (Section 6): new records fill up those carried over,
-        and `accept` classes are fixed, wherever they lie.
+        0, or the size of all windows, P in Section 6: new records fill up those carried over, and
+        `accept` classes are fixed, wherever they lie.
     accept
-        Classes fixed in a window of one size (A in the paper); 0 takes half of what it holds.
+        Classes that a window of one size fixes, A in Section 6; 0 takes fixed // 2k.
     prefer
-        Which these are: the ``"oldest"``, or those of least ``"loss"`` of a record as in the
-        paper.
+        Which these are: the ``"oldest"``, by their first record; or as in the paper those of least
+        ``"loss"`` of a record.
     subsolver
-        ``"exact"`` searches by itself; ``"bigm"``, ``"hull"``, ``"indicator"``,
-        ``"strengthened"``, ``"set-partition"``, ``"auto"`` hand each link to a solver, with a
-        start from the classes carried over and sets of k (Section 3.1).
+        ``"exact"``: a search of its own, compiled where the loss is monotone and has tables and
+        there are no limits. ``"bigm"``, ``"hull"``, ``"indicator"``, ``"strengthened"``,
+        ``"set-partition"`` or ``"auto"``: that formulation on a solver. It starts from the
+        classes carried over and the initial sets of k of the new records (Section 3.1).
     solver, gap, threads, solver_options
-        As in :func:`~anonymip.exact.classes.equivalence_mip.equivalence_mip`.
+        As of :class:`~anonymip.exact.model_run.SolverChoices`.
     pass_time
-        Whether a link may use what the links before it left of their time.
+        Whether windows may use what the ones before left of their time.
     link_time
-        0, or the seconds that a link has at most, whatever the others left (1000 in the paper's
-        Fig. 6).
+        0, or the seconds that a window has at most, with and without a time limit of the whole:
+        Fig. 6 of the paper gives each 1000.
     chains
-        Segments of the order with a chain each; where they meet, classes are solved again.
+        The order is cut into so many segments, each with a chain of its own, and the classes where
+        they meet are solved again together.
 
     Raises
     ------

@@ -105,43 +105,15 @@ def split_carry(
     ----------
     problem
         With equivalence classes.
-    S
-        Sets of k new records in each window, at least 2. More lowers the loss and takes longer.
-    boundary
-        Records at the end of a window that are its boundary, l in the paper; 0 takes k. More
-        lowers the loss further, at little cost.
+    S, boundary, subsolver, carry, fixed, accept, prefer, pass_time, link_time, chains
+        See :class:`~anonymip.exact.split_carry.options.ChainOptions`.
     order
         Name of an order: ``variance`` as in the paper, ``cardinality``, ``snake``, ``hilbert``,
         ``neighbour``; each with ``+2opt``.
-    subsolver
-        ``"exact"``: a search of its own, compiled where the loss is monotone and has tables and
-        there are no limits. ``"bigm"``, ``"hull"``, ``"indicator"``, ``"strengthened"``,
-        ``"set-partition"`` or ``"auto"``: that formulation on a solver. It starts from the
-        classes carried over and the initial sets of k of the new records (Section 3.1).
-    carry
-        ``"classes"`` as above, or ``"least"``: of a boundary class of k + r records, r < k, only
-        the r are carried over without which it loses most (Section 6); one of exactly k is fixed.
-    fixed
-        0, or the size of all windows, P in Section 6: new records fill up those
-        carried over.
-    accept
-        Classes that a window of one size fixes, A in Section 6; 0 takes fixed // 2k.
-    prefer
-        Which these are: the ``"oldest"``, by their first record; or as in the paper those of least
-        ``"loss"`` of a record.
-    pass_time
-        Whether windows may use what the ones before left of their time.
-    link_time
-        0, or the seconds that a window has at most, with and without a time limit of the whole:
-        Fig. 6 of the paper gives each 1000.
-    chains
-        The order is cut into so many segments, each with a chain of its own, and the classes where
-        they meet are solved again together.
     jobs
         Chains that run at a time; 0: two, or one on one core. The classes do not depend on it.
     solver, gap, threads, solver_options
-        As in :func:`~anonymip.exact.classes.equivalence_mip.equivalence_mip`, for sub-solvers with
-        a formulation.
+        As there, for sub-solvers with a formulation.
     checkpoint
         File that is written every moment, or after every link that takes longer; see
         :class:`~anonymip.exact.split_carry.checkpoint.Checkpoint`. With several chains each has
