@@ -6,6 +6,7 @@ One file, since a bound counts only beside the solution whose gap it closes.
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -480,3 +481,21 @@ def gap_text(gap: float, *, closed: bool = False) -> str:
     """Print a gap in percent; one that is open never as 0.0 %, unless it is proven `closed`."""
     text = f"{100 * gap:.1f} %"
     return "below 0.1 %" if gap > 0 and text == "0.0 %" and not closed else text
+
+
+def gap_in_words(solution: Solution) -> str:
+    """Return for people without the field's words how much less any other release could lose."""
+    declared = " and ".join(solution.problem.compiled.assumed)
+    kind = "other release of this kind"
+    if solution.is_optimal:
+        text = f"No {kind} loses less"
+    elif solution.gap is None or says_nothing(solution.problem, solution.bound):  # type: ignore[arg-type]
+        return f"How much less any {kind} could lose is not known."
+    else:
+        # Two digits, never rounded down.
+        share = 100 * solution.gap
+        digits = max(0, 1 - math.floor(math.log10(share)))
+        most = math.ceil(share * 10**digits) / 10**digits
+        saved = "Less than 0.1 %" if share < 0.1 else f"At most {min(most, 100):g} %"
+        text = f"{saved} of this loss could be saved by any {kind}"
+    return f"{text}, if {declared} as its author declares." if declared else f"{text}."

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
 import typer
@@ -19,7 +20,7 @@ from anonymip.cli import completion
 from anonymip.cli.checkpoints import Keeping
 from anonymip.cli.console import say_run
 from anonymip.cli.rules import LIMITING, Rules, StarRules
-from anonymip.cli.tables import TableOptions, library_entry
+from anonymip.cli.tables import TableOptions, called, library_entry
 from anonymip.errors import InputError
 from anonymip.runtime.budget import Budget, MachineClock, Progress
 
@@ -36,6 +37,41 @@ FIRST = (
 )
 #: The panels of the others, in their order. What names none is about the output.
 PANELS = TABLE, PROMISE, METHOD, OUTPUT = "Table", "Promise", "Method", "Output"
+
+
+#: Options whose texts name columns, methods and forms: no values of a table, no secrets.
+_TOLD = frozenset(
+    (
+        *("quasi_identifier", "sensitive", "keep", "drop", "recoding", "method", "missing"),
+        *("separator", "encoding", "decimal", "caps", "never", "together", "at_most_one", "costs"),
+        *("most_suppressed", "objective", "effort", "solver", "option", "layout", "unit"),
+    )
+)
+
+
+def told(context: typer.Context) -> str:
+    """Return the command in hand for readers that see neither the table nor where it lies.
+
+    Of files and addresses it holds the last part, and ``…`` for what may be a value of the table.
+    """
+    words = ["anonymip", str(context.info_name)]
+    for parameter in context.command.params:
+        name, given = str(parameter.name), context.params.get(str(parameter.name))
+        source = context.get_parameter_source(name)
+        if source is None or source.name != "COMMANDLINE":
+            continue
+        option = parameter.opts[0]
+        for one in given if isinstance(given, list | tuple) else [given]:
+            if name == "instance":
+                words.append(quote(called(str(one))))
+                continue
+            words.append(option)
+            if isinstance(one, Path):
+                words.append(quote(one.name))
+            elif not isinstance(one, bool):
+                is_told = name in _TOLD or isinstance(one, int | float)
+                words.append(quote(str(one)) if is_told else "…")
+    return " ".join(words)
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

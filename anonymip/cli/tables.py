@@ -231,6 +231,11 @@ def table_file(instance: str) -> Path | None:
     return Path(instance)
 
 
+def called(instance: str) -> str:
+    """Return what readers may know of where a table lies: paths name persons, addresses secrets."""
+    return "a-database" if "://" in instance else Path(instance).name
+
+
 def _is_named(instance: str) -> bool:
     from anonymip.instances import INSTANCES
 

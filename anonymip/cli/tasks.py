@@ -25,6 +25,7 @@ from anonymip.cli.tables import (
     MissingValues,
     SchemaFile,
     TableOptions,
+    called,
     missing_tokens,
     named_table,
     refuse_targets,
@@ -83,6 +84,7 @@ class ReleaseOptions:
 
 @spread
 def anonymize(
+    context: typer.Context,
     instance: given.Instance,
     k: given.K = None,
     *,
@@ -158,9 +160,10 @@ def anonymize(
             release.stage(output, outputs, original=table_file(instance))
         release = replace(release, manifest=as_verified(release.manifest), verified=True)
         if report is not None:
-            from anonymip.experiments.pages import html_report
+            from anonymip.experiments.report import html_report
 
-            outputs.write_text(html_report(release, instance), report, public=True)
+            page = html_report(release, called(instance), command=given.told(context))
+            outputs.write_text(page, report, public=True)
         write_json([solution_record(solution, instance)], json, outputs)
     remark = keeping.finish(solution)
     console = human(json)
@@ -337,10 +340,10 @@ def demo(
 
 
 def _demo_release(folder: Path, outputs: Outputs) -> None:
-    from anonymip.experiments.pages import html_report
+    from anonymip.experiments.report import html_report
     from anonymip.instances import load_instance
     from anonymip.problem import Problem
-    from anonymip.publishing import publish
+    from anonymip.publishing import as_verified, publish
     from anonymip.solving import solve
 
     data = load_instance("health-records")
@@ -355,6 +358,7 @@ def _demo_release(folder: Path, outputs: Outputs) -> None:
         say(out, f"{solution.solver}: {solution.sentence()} (ncp {solution.ncp:.6f})")
     release = publish(solutions[0])
     table, _ = release.stage(folder / "release.csv", outputs)
+    release = replace(release, manifest=as_verified(release.manifest), verified=True)
     page = html_report(release, "health-records")
     outputs.write_text(page, folder / "report.html", public=True)
     say(out, f"\n{table}:\n")

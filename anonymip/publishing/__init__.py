@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from anonymip.publishing.anonymization import anonymize as anonymize
     from anonymip.publishing.cautions import homogeneous_classes as homogeneous_classes
+    from anonymip.publishing.cautions import nearly_unique_columns as nearly_unique_columns
+    from anonymip.publishing.cells import published_columns as published_columns
     from anonymip.publishing.checking import hierarchy_paths as hierarchy_paths
     from anonymip.publishing.checking import loss_of_table as loss_of_table
     from anonymip.publishing.dominance import dominates as dominates

@@ -5,6 +5,7 @@ Sensitive and kept columns reveal nothing beyond their values.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
@@ -23,6 +24,8 @@ _STAR = "*"
 _EXACT = 2.0**53
 #: Before the label of missing values: the cell of numbers and missing values together.
 ANYTHING_OR = "[..]|"
+#: The point in a number, which has digits on both sides; that of ranges is double.
+_POINT = re.compile(r"(?<=\d)\.(?=\d)", re.ASCII)
 
 
 def end_names(attribute: Attribute) -> tuple[str, str]:
@@ -43,7 +46,12 @@ def published_columns(solution: Solution, a: int, layout: str) -> dict[str, Any]
     cells = solution.description
     starred = cells.suppressed[firsts, a]
 
+    mark = microdata.table.decimal
+
     def spread(texts: Sequence[str]) -> NDArray[np.object_]:
+        if mark != "." and attribute.kind == "numeric":
+            # The decimal mark of the table, which no range is written with.
+            texts = [_POINT.sub(mark, text) for text in texts]
         written = np.array(texts, dtype=object)
         written[starred] = _STAR
         return written[inverse.ravel()]

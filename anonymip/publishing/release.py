@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
-import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -52,6 +52,8 @@ from anonymip.publishing.manifest import (
     revealing_columns,
 )
 from anonymip.publishing.suppressed import (
+    LEFT_OUT,
+    STARRED,
     allowed_suppressed,
     published_records,
     refuse_choice,
@@ -61,13 +63,13 @@ from anonymip.publishing.workbooks import write_workbook
 from anonymip.recodings.registry import RECODINGS, published_form
 from anonymip.runtime.kernels import announcing_compilation
 from anonymip.runtime.needed_kernels import kernels_left
-from anonymip.solution import Solution
+from anonymip.solution import Solution, gap_in_words
 
+#: Rows that a notebook shows of a release.
+_FEW = 6
 #: Endings of files, by what is written. A name without ending is text.
 _TEXT = ("", ".csv", ".tsv", ".txt", ".data")
 _PARQUET, _EXCEL = (".parquet", ".pq"), (".xlsx",)
-#: The point in a number, which has digits on both sides; that of ranges is double.
-_POINT = re.compile(r"(?<=\d)\.(?=\d)", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +200,35 @@ class Release:
         return f"<Release: {self.solution.sentence()}>"
 
     def _repr_html_(self) -> str:
-        return self.solution._repr_html_()
+        """Return the sentence about loss and gap, and six rows before and after.
+
+        Those before are rows of the original: what a notebook shows is for its owner.
+        """
+        solution, microdata = self.solution, self.solution.problem.microdata
+        starred = self.manifest["left_out"]["suppressed"] == 0
+        shown = published_records(solution, STARRED if starred else LEFT_OUT)
+        records = np.flatnonzero(shown)[:_FEW]
+        columns = [
+            (attribute.name, microdata.frame[attribute.name].iloc[records].map(str), after[records])
+            for a, attribute in enumerate(microdata.attributes)
+            for after in published_columns(solution, a, "cells").values()
+        ]
+        names = "".join(f'<th scope="col">{html.escape(name)}</th>' for name, _, _ in columns)
+        rows = [
+            "".join(f"<td>{html.escape(cell)}</td>" for cell in (*befores, *afters))
+            for befores, afters in zip(
+                zip(*(before for _, before, _ in columns), strict=True),
+                zip(*(after for _, _, after in columns), strict=True),
+                strict=True,
+            )
+        ]
+        span = f'<th scope="colgroup" colspan="{len(columns)}">'
+        return (
+            f"<p>{html.escape(solution.sentence())}. {html.escape(gap_in_words(solution))}</p>"
+            f"<table><caption>Quasi-identifiers of {len(rows)} records, before and after</caption>"
+            f"<thead><tr>{span}before</th>{span}after</th></tr><tr>{names * 2}</tr></thead><tbody>"
+            f"{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
+        )
 
 
 def _write_csv(frame: pd.DataFrame, path: Path | BytesIO, separator: str, encoding: str) -> None:
@@ -330,7 +360,7 @@ def publish(
             a = positions[name]
             described.append(describe_attribute(microdata.attributes[a]))
             for header, column in published_columns(solution, a, layout).items():
-                columns[header] = _marked(column[published], microdata, a)
+                columns[header] = column[published]
                 cells.append(columns[header])
         elif name in roles:
             described.append({"name": name, "role": roles[name]})
@@ -385,15 +415,6 @@ def _with_numbers(
     for at, name in enumerate(ends):
         numbers[name] = as_numbers(frame[name], mark, whole=whole[at // 2])
     return frame.assign(**numbers)
-
-
-def _marked(column: NDArray[np.object_], microdata: Microdata, a: int) -> NDArray[np.object_]:
-    """Return published cells with the decimal mark of the table, which no range is written with."""
-    mark = microdata.table.decimal
-    if mark == "." or microdata.attributes[a].kind != "numeric":
-        return column
-    codes, cells = pd.factorize(column)
-    return np.array([_POINT.sub(mark, cell) for cell in cells], dtype=object)[codes]
 
 
 def refuse_unpublishable(

@@ -81,10 +81,10 @@ def test_nothing_is_written_where_one_output_fails(
     assert anonymize(shell, 3, *EVERYTHING).code == 0
     before = shell.files()
 
-    def fill(*_: Any) -> None:
+    def fill(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    name = "pages.html_report" if failing == "report" else "records.solution_record"
+    name = "report.html_report" if failing == "report" else "records.solution_record"
     monkeypatch.setattr(f"anonymip.experiments.{name}", fill)
     result = anonymize(shell, 2, *EVERYTHING)
     assert result.code == 2
