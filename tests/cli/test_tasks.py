@@ -282,12 +282,12 @@ def test_the_demo_needs_a_folder(shell: Any) -> None:
     assert shell.files() == before
 
 
-def test_a_release_as_a_workbook_is_refused(shell: Any) -> None:
+def test_a_release_of_a_kind_that_is_not_written_is_refused(shell: Any) -> None:
     """CSV text is not written under the name of another kind of file, nor anything solved."""
     before = shell.files()
-    result = shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.xlsx")
+    result = shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.ods")
     assert result.code == 2
-    for word in ("release.xlsx", ".csv", ".parquet"):
+    for word in ("release.ods", ".csv", ".parquet"):
         assert word in result.err
     assert shell.files() == before
 
