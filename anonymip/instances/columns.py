@@ -431,3 +431,26 @@ def _is_day(match: re.Match[str]) -> bool:
         low, high = sorted((parts["one"], parts["other"]))
         return 1 <= low <= 12 and high <= 31
     return 1 <= parts.get("month", 1) <= 12 and 1 <= parts["day"] <= 31
+
+
+#: Fewest numbers of which some may lie far from the others; which share of them is not looked at
+#: on either side; and how many times farther than all others from the middle is far.
+_FEWEST, _OUTER, _FAR = 50, 0.01, 10.0
+
+
+def far_values(numbers: NDArray[np.float64]) -> dict[str, int]:
+    """Return how many numbers stretch the domain beyond all others: typing errors, or rare ones.
+
+    By what would put them into a group of their own: ``at_most`` those above, ``at_least`` those
+    below. Far is ten times as far from the median as the 99th percentile is, or the first; of the
+    tables in the benchmarks no column has such numbers, incomes and populations of blocks included.
+    """
+    found = {}
+    for end, side in (("at_most", numbers), ("at_least", -numbers)):
+        if len(numbers) < _FEWEST:
+            break
+        middle, outer = np.quantile(side, [0.5, 1 - _OUTER], method="lower")
+        count = int((side - middle > _FAR * (outer - middle)).sum())
+        if count and outer > middle:
+            found[end] = count
+    return found

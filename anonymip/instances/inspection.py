@@ -29,10 +29,10 @@ from anonymip.instances.columns import (
     refuse_foreign_cells,
 )
 from anonymip.instances.format_detection import detect_format
-from anonymip.instances.microdata import NEARLY_UNIQUE
+from anonymip.instances.microdata import NEARLY_UNIQUE, Microdata
 from anonymip.instances.presets import PRESETS
 from anonymip.instances.readers import EXCEL, PARQUET, as_pandas, read_table
-from anonymip.instances.schema import Schema
+from anonymip.instances.schema import Schema, far_numbers, told_of_far_values
 from anonymip.instances.table_format import TableFormat
 
 #: Forms of dates that are tried, in this order; the day goes before the month where both fit.
@@ -390,9 +390,17 @@ def _inspected(series: pd.Series, name: str, form: TableFormat) -> InspectedColu
     kind, looks, pattern, declared = _form(series, counts, name, form)
     found = InspectedColumn(name, kind, looks, distinct, missing, unique, pattern, "", "", declared)
     role, why = _suggested(found, present, counts)
-    if role == "quasi-identifier" and not _applies(series, name, declared, form):
-        role, why = "drop", "it cannot be generalised as it is: clean it, or write it otherwise"
-    note = _note(found, series, counts, form) if role == "quasi-identifier" else ""
+    note = ""
+    if role == "quasi-identifier":
+        data = _applied(series, name, declared, form)
+        if data is None:
+            role, why = "drop", "it cannot be generalised as it is: clean it, or write it otherwise"
+        else:
+            note = _note(found, series, counts, form)
+            far = far_numbers(data, 0)
+            if far:
+                told = f"some values lie far from the others ({told_of_far_values(far)})"
+                note = f"{told}: correct them, or declare {' and '.join(far)}"
     return replace(found, role=role, why=f"{why}; {note}" if note else why)
 
 
@@ -487,14 +495,15 @@ def _note(one: InspectedColumn, series: pd.Series, counts: pd.Series, form: Tabl
     return ""
 
 
-def _applies(series: pd.Series, name: str, declared: Mapping[str, Any], form: TableFormat) -> bool:
-    """Return whether a schema with the column alone fits it."""
+def _applied(
+    series: pd.Series, name: str, declared: Mapping[str, Any], form: TableFormat
+) -> Microdata | None:
+    """Return the column alone under its part of a schema; None if that does not fit it."""
     frame = series[~missing_rows(series, form.missing)].to_frame(name)
     try:
-        Schema({name: declared}, table=form).apply(frame)
+        return Schema({name: declared}, table=form).apply(frame)
     except InputError:
-        return False
-    return True
+        return None
 
 
 def _words(name: str) -> str:

@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from anonymip.errors import InputError, InputWarning, argument, did_you_mean
@@ -17,6 +18,7 @@ from anonymip.instances.attribute import Attribute
 from anonymip.instances.columns import (
     all_whole,
     are_plain_dates,
+    far_values,
     looks_like_dates,
     looks_numeric,
     missing_rows,
@@ -227,11 +229,44 @@ class Schema:
             column = table.iloc[:, places[name]]
             attributes.append(_resolve(name, known, column, self.table))
         given = table if isinstance(frame, pd.DataFrame) else frame
-        return Microdata(given, tuple(attributes), self.sensitive, self.keep, self.drop, self.table)
+        roles = (self.sensitive, self.keep, self.drop)
+        data = Microdata(given, tuple(attributes), *roles, self.table)
+        _point_out_stretched(data)
+        return data
 
     def read(self, path: str | Path) -> Microdata:
         """Read a table and return its microdata under this schema."""
         return self.apply(read_table(path, self.table))
+
+
+def far_numbers(data: Microdata, a: int) -> dict[str, int]:
+    """Return how many numbers or dates lie far beyond all others, see :func:`far_values`."""
+    if data.attributes[a].publish != "range":
+        return {}
+    numbers = data.levels[a].astype(np.float64)[data.codes[:, a]]
+    return far_values(numbers[numbers < data.beyond[a]])
+
+
+def _point_out_stretched(data: Microdata) -> None:
+    """Warn of observed domains that a few far values stretch."""
+    for a, attribute in enumerate(data.attributes):
+        far = {} if attribute.domain is not None else far_numbers(data, a)
+        if far:
+            warnings.warn(
+                f"column {attribute.name!r} has values far beyond all others "
+                f"({told_of_far_values(far)}): they stretch its domain, so that every loss looks "
+                "small. Correct them if they are errors; or "
+                f"give them a group of their own, {' and '.join(far)} in a schema; or declare the "
+                "domain, if it is meant",
+                InputWarning,
+                stacklevel=3,
+            )
+
+
+def told_of_far_values(far: Mapping[str, int]) -> str:
+    """Return how many values lie far above or below the others."""
+    sides = {"at_most": "above", "at_least": "below"}
+    return ", ".join(f"{count} {sides[end]}" for end, count in far.items())
 
 
 def _parse_declaration(

@@ -274,3 +274,29 @@ def test_schemas_of_frames_apply_to_them() -> None:
         drop=[one.name for one in found.columns if one.name not in declared],
     )
     assert schema.apply(frame).n == found.rows - found.incomplete
+
+
+def test_values_far_beyond_the_others_are_pointed_out() -> None:
+    """A note counts them and names the remedy, of numbers and of dates, none of codes."""
+    ages = [20 + at % 60 for at in range(200)]
+    days = [f"19{50 + at % 40}-05-01" for at in range(200)]
+    frame = pd.DataFrame({"age": [*ages, 670], "born": [*days, "0195-05-01"], "sex": "F"})
+    why = {one.name: one.why for one in inspect(frame).columns}
+    assert "(1 above): correct them, or declare at_most" in why["age"]
+    assert "(1 below): correct them, or declare at_least" in why["born"]
+    assert "far" not in why["sex"]
+
+
+def test_missing_values_have_a_policy_in_the_schema(tmp_path: Path) -> None:
+    """Each column with gaps says what becomes of them, with their share; verified as it is."""
+    frame = pd.DataFrame({"age": [20 + at % 60 for at in range(200)], "job": ["a", "b"] * 100})
+    frame.loc[:9, "age"] = None
+    frame.loc[5:8, "job"] = None
+    schema = tmp_path / "schema.toml"
+    schema.write_text(inspect(frame).to_toml())
+    assert 'missing = "own"  # 5.0 % of the rows; "drop" leaves them out' in schema.read_text()
+    assert 'missing = "category"  # 2.0 % of the rows' in schema.read_text()
+    data = read_schema(schema).apply(frame)
+    assert data.n == 200
+    assert data.kept_missing == {"age": 10, "job": 4}
+    assert read_schema(schema).with_roles(missing="drop").apply(frame).n == 190

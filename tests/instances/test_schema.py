@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from anonymip import Hierarchy, InputError, InputWarning, Schema, TableFormat, read_schema
+from anonymip.instances.columns import far_values
 
 FRAME = pd.DataFrame(
     {
@@ -288,3 +290,47 @@ def test_numbers_with_a_few_words_are_pointed_out(values: list[str], remark: str
         assert "bmi:numeric and missing='drop'; or bmi:categorical" in told[0]
         assert "NA" not in told[0]
         assert "?" not in told[0]
+
+
+def stretched(column: list[Any], **declared: Any) -> list[str]:
+    """Return what is said of values far beyond the others of a column."""
+    frame = pd.DataFrame({"age": column, "sex": "F"})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Schema({"age": declared}, drop=("sex",)).apply(frame)
+    return [str(one.message) for one in caught if "far beyond" in str(one.message)]
+
+
+def test_values_that_stretch_a_domain_are_pointed_out() -> None:
+    """A typing error of a factor ten is counted, not shown; with a group or a domain it is not."""
+    ages = [20 + at % 60 for at in range(200)]
+    (told,) = stretched([*ages, 670, 540])
+    assert told.startswith("column 'age' has values far beyond all others (2 above)")
+    assert "at_most in a schema" in told
+    assert "670" not in told
+    (both,) = stretched([*ages, 670, -500, -600, -700])
+    assert "(1 above, 3 below)" in both
+    assert "at_most and at_least in a schema" in both
+    days = [f"19{50 + at % 40}-05-01" for at in range(200)]
+    (dated,) = stretched([*days, "0195-05-01"], kind="date")
+    assert "(1 below)" in dated
+    for declared in ({"at_most": 90}, {"domain": [0, 700]}, {"kind": "categorical"}):
+        assert not stretched([*ages, 670], **declared)
+    assert not stretched([*ages, 110])
+    assert not stretched([*ages[:30], 670])
+    assert not stretched([0] * 199 + [5])
+    (own,) = stretched([*ages, None, None, 670], missing="own")
+    assert "(1 above)" in own
+    assert not stretched([*ages, None, None], missing="own")
+
+
+@pytest.mark.shared_data
+def test_no_real_table_is_stretched(shared_data: Path) -> None:
+    """Capital gains, prices of houses and their like have long tails, and no value far beyond."""
+    looked_at = 0
+    for file in (*shared_data.glob("casc/*.csv"), *shared_data.glob("other/*.csv")):
+        table = pd.read_csv(file, sep=None, engine="python")
+        for column in table.select_dtypes("number"):
+            looked_at += 1
+            assert not far_values(table[column].dropna().to_numpy(float)), (file.name, column)
+    assert looked_at > 30
