@@ -209,11 +209,15 @@ class Problem(Frozen):
     def unavoidable(self) -> float:
         """The loss of publishing every record exactly, which a monotone loss cannot go below.
 
-        0 where a loss of classes is undefined for single records.
+        Where a price is set for suppressed records, those that it is less for count with it. 0
+        where a loss of classes is undefined for single records.
         """
         alone = np.arange(self.n)[:, None]
         try:
-            return self.compiled.aggregated(self.compiled.class_losses(alone))
+            losses = self.compiled.class_losses(alone)
+            if self.suppression_price is not None and self.most_suppressed:
+                losses = np.minimum(losses, self.suppression_price)
+            return self.compiled.aggregated(losses)
         except UnsupportedObjective:
             return 0.0
 
@@ -253,7 +257,10 @@ class Problem(Frozen):
             asked.append("these degrees")
         limited = getattr(recoding, "most_suppressed", None) is not None
         if getattr(recoding, "suppression", False) or limited:
-            asked.append("suppression")
+            some = f" of {self.most_suppressed:,} records at most" if self.is_capped else ""
+            asked.append(f"suppression{some}")
+        if self.suppression_price is not None:
+            asked.append("this price of it")
         if self.diversity is not None:
             asked.append(str(self.diversity))
         if self.limits:

@@ -553,7 +553,9 @@ def _fate(release: Release, starred: int) -> str:
         return ", and published as rows of stars"
     if not release.manifest["left_out"]["suppressed"]:
         return ""
-    return " and left out of the table; in the loss each counts as a row of stars"
+    price = release.solution.problem.suppression_price
+    counts = "as a row of stars" if price is None else f"{price:g}"
+    return f" and left out of the table; in the loss each counts {counts}"
 
 
 def _are(count: int, what: str = "") -> str:

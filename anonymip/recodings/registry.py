@@ -53,7 +53,8 @@ def find_recoding(name: str, *, suppression: bool = False) -> Recoding:
     if "suppression" not in inspect.signature(make).parameters:
         raise InputError(
             f"the recoding {name} does not suppress records",
-            remedy=f"Leave out {argument('suppression')}",
+            remedy=f"Leave out {argument('suppression')} and {argument('most_suppressed')}, or use "
+            "classes, pattern or full-domain",
         )
     return make(suppression=True)
 

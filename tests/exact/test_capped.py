@@ -32,7 +32,7 @@ from anonymip.exact.capped import bound_within_limit, with_price
 from anonymip.runtime.budget import Budget
 from tests import brute_force
 from tests.brute_force import Groups
-from tests.random_problems import Case, cases, ruled_cases
+from tests.random_problems import Case, cases, leaning, ruled_cases
 
 
 def _loss(case: Case, groups: Groups, price: float | None) -> float:
@@ -76,6 +76,7 @@ def test_the_optimum_is_that_of_brute_force(case: Case, most: int, price: float 
         assert found.assignment.suppressed <= most
         assert found.objective >= least - case.slack(least)
         assert found.bound is None or found.bound.value <= least + case.slack(least)
+        assert not found.is_optimal or found.objective <= least + case.slack(least)
         if method == "equivalence-mip":
             assert found.objective <= least + case.slack(least)
 
@@ -114,6 +115,7 @@ def test_no_method_leaves_out_more_or_claims_too_much(
     assert found.assignment.suppressed <= most
     assert found.objective >= least - case.slack(least)
     assert found.bound is None or found.bound.value <= least + case.slack(least)
+    assert not found.is_optimal or found.objective <= least + 1e-6 * max(1.0, abs(least))
     bare = solve(problem.replace(recoding=EquivalenceClasses()), method, bound=False)
     assert found.objective <= bare.objective + case.slack(bare.objective)
 
@@ -134,6 +136,18 @@ def test_a_bound_with_a_raised_price_holds_under_the_limit(
     assume(bound is not None)
     assert bound is not None
     assert bound_within_limit(problem, raised, bound).value <= least + case.slack(least)
+
+
+def test_exact_cells_are_not_optimal_where_leaving_is_cheaper() -> None:
+    """A loss that charges exact cells has no floor there once a suppressed record costs less."""
+    data = Microdata(pd.DataFrame({"a": [1, 1, 1, 1]}), (Attribute("a", domain=(0, 10)),))
+    recoding = EquivalenceClasses(most_suppressed=2, suppression_price=0.125)
+    problem = Problem(data, 2, recoding, leaning)
+    exact = Solution.of(problem, Classes(np.zeros(4, np.int64)), method="by hand")
+    bound = lower_bound(problem)
+    assert bound is not None
+    assert not exact.with_bound(bound).is_optimal
+    assert solve(problem).assignment.suppressed == 2
 
 
 def clinic(n: int = 60, outliers: int = 3) -> pd.DataFrame:

@@ -36,6 +36,8 @@ from anonymip.status import Stopped
 
 #: Classes that are tried when a record looks for one: those nearest in the variance order.
 _CLASSES = 400
+#: The same where outliers have left many records without a class, which are searched on.
+_FEWER_CLASSES = 40
 #: The list of living classes is renewed every so many times that it is looked at.
 _REFRESH = 200
 #: Classes that are dissolved, one after the other, to find companions for one record.
@@ -84,7 +86,9 @@ def rehomed(problem: Problem, labels: Ints, budget: Budget) -> Ints:
     for records without. Raises NoSolution if some records fit no class.
     """
     work = _Repair(problem, labels, "leaving out outliers", budget)
+    work.near = _FEWER_CLASSES
     work.join_each()
+    work.near = _CLASSES
     work.assign()
     work.diversify()
     found = np.full(problem.n, SUPPRESSED, np.int64)
@@ -170,6 +174,7 @@ class _Repair:
         self.unassigned: list[int] = np.flatnonzero(labels < 0).tolist()
         self._living, self._anchors = np.empty(0, np.int64), np.empty(0, np.int64)
         self._looked_up = 0
+        self.near = _CLASSES
         order = variance_order(problem, budget)
         self._rank = np.empty(problem.n, np.int64)
         self._rank[order] = np.arange(problem.n)
@@ -287,14 +292,14 @@ class _Repair:
 
     def _near(self, record: int) -> list[int]:
         """Return the living classes nearest to a record in the variance order."""
-        if self._looked_up % _REFRESH == 0 or len(self._living) <= 2 * _CLASSES:
+        if self._looked_up % _REFRESH == 0 or len(self._living) <= 2 * self.near:
             self._living = np.flatnonzero([bool(group) for group in self.groups])
             first = [self.groups[at][0] for at in self._living]
             self._anchors = self._rank[np.array(first, np.int64)]
         self._looked_up += 1
         nearest = np.argsort(np.abs(self._anchors - self._rank[record]), kind="stable")
-        near = [at for at in self._living[nearest[: 2 * _CLASSES]].tolist() if self.groups[at]]
-        return sorted(near[:_CLASSES])
+        near = [at for at in self._living[nearest[: 2 * self.near]].tolist() if self.groups[at]]
+        return sorted(near[: self.near])
 
     def _find_class(self, record: int) -> bool:
         return self._join(record) or self._found(record) or self._found_from_class(record)
