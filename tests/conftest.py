@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -33,6 +34,15 @@ BESIDE_REPOSITORY = REPOSITORY.parent / "shared" / "data"
 if holds_shared_data(BESIDE_REPOSITORY):
     os.environ.setdefault("ANONYMIP_DATA", str(BESIDE_REPOSITORY))
 
+#: Tests that need most kernels.
+COMPILING = ("tests/cli/", "tests/plugin/", "tests/test_examples.py")
+#: Those that take many seconds each.
+LONGEST = (
+    *("tests/test_first_contact.py", "tests/runtime/test_kernel_cache.py"),
+    *("tests/runtime/test_numba_internals.py", "tests/runtime/test_memory.py"),
+    *("tests/test_writers.py", "tests/exact/test_failed_solver.py", "tests/solvers/test_lying.py"),
+    "tests/methods/test_more_work.py",
+)
 DATA_ABSENT = "benchmark data files absent: set ANONYMIP_DATA to their folder"
 
 
@@ -46,9 +56,17 @@ def shared_data() -> Path:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Shorten an everyday run; skip the tests marked `shared_data` where their files are absent."""
-    # These need most kernels. One behind the other they are run by one process, where two would
-    # compile the same kernels at the same time.
-    items.sort(key=lambda item: not item.nodeid.startswith(("tests/cli/", "tests/plugin/")))
+    # Each process gets one half and takes from the other's end what that has not begun: what takes
+    # longest is in front. Commands need most kernels, which one process compiles for both; the
+    # other one begins with what needs none or has a cache of its own.
+    half = len(items) // 2
+    first = [item for item in items if item.nodeid.startswith(COMPILING)]
+    others = [item for item in items if not item.nodeid.startswith(COMPILING)]
+    others.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+    at_front = sum(item.nodeid.startswith(LONGEST) for item in others)
+    rest = others[at_front:]
+    until = max(0, half - len(first))
+    items[:] = [*first, *rest[:until], *others[:at_front], *rest[until:]]
     for test in {getattr(item, "obj", None) for item in items}:
         if is_hypothesis_test(test):
             profiles.as_the_profile_asks(test)
@@ -60,3 +78,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if marked and shared_data_directory() is None:
         for item in marked:
             item.add_marker(pytest.mark.skip(DATA_ABSENT))
+
+
+def pytest_collection_finish() -> None:
+    """Let garbage collection leave alone what thousands of collected tests consist of."""
+    gc.collect()
+    gc.freeze()

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import cycle, islice
 from typing import Any, NamedTuple
 
@@ -192,6 +193,7 @@ class Case:
         limits += [Apart(data.names[a], one, other) for a, one, other in rules.apart]
         return Problem(data, self.k, recoding, lost, diversity, tuple(limits))
 
+    @lru_cache(maxsize=256)  # noqa: B019 - solvers and formulations ask the same of one case
     def optimum(self) -> float:
         """Return the optimum by enumeration; infinite if no release obeys the rules."""
         return brute_force.optimum(

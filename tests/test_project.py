@@ -139,6 +139,8 @@ def imported_modules(path: Path, source: str) -> list[tuple[int, str]]:
 
 def functions_named(source: str) -> list[tuple[int, str]]:
     """Return line and dotted name of the package's functions that a file loads by their names."""
+    if not LAZY.search(source):
+        return []
     named = [
         (node.lineno, str(node.value).replace(":", "."))
         for node in ast.walk(ast.parse(source))

@@ -8,13 +8,14 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
 
-from anonymip import Problem, certify, load_instance, publish, solve
+from anonymip import Problem, certify, instances, load_instance, publish, solve
 from anonymip.cli.app import run
 from anonymip.exact.split_carry.checkpoint import Checkpoint, Fingerprint
 from anonymip.experiments import claims
@@ -102,17 +103,20 @@ def stages(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute | ast.Name) and named(node)[0] in STAGING
 
 
+@cache
+def nodes() -> list[tuple[str, list[ast.AST]]]:
+    """Return the functions of the package by file and name, each with what it consists of."""
+    return [
+        (f"{path.relative_to(PACKAGE).as_posix()}:{name}", [*own_nodes(body)])
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path != PACKAGE / "files.py"
+        for name, body in functions(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+
+
 def places(is_wanted: Callable[[ast.AST], bool]) -> set[str]:
     """Return the functions of the package that hold a node of a kind."""
-    found = set()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        if path != PACKAGE / "files.py":
-            file = path.relative_to(PACKAGE).as_posix()
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            for name, body in functions(tree):
-                if any(map(is_wanted, own_nodes(body))):
-                    found.add(f"{file}:{name}")
-    return found
+    return {place for place, held in nodes() if any(map(is_wanted, held))}
 
 
 def functions(tree: ast.AST, within: str = "") -> Iterator[tuple[str, ast.AST]]:
@@ -271,6 +275,13 @@ def preparing(*arguments: object) -> Act:
     return act
 
 
+def demo(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the demo, with few records in the place of its larger table."""
+    few = {"census:1000,8,1": "census:40,3,1"}
+    monkeypatch.setattr(instances, "load_instance", lambda n: load_instance(few.get(n, n)))
+    command("demo", "--out", "new/out")(folder, monkeypatch)
+
+
 def checkpoint(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write a checkpoint."""
     Checkpoint(folder / "new" / "state", Fingerprint("", "", "")).write({"labels": np.arange(3)})
@@ -394,7 +405,7 @@ RUNS = (
     ),
     Run(
         "demo",
-        command("demo", "--out", "new/out"),
+        demo,
         ("cli/tasks.py:_demo_release", "cli/tasks.py:_demo_comparison"),
         public=("new/out/*",),
     ),

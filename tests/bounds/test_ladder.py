@@ -202,7 +202,7 @@ class Interrupted(Budget):
 @settings(max_examples=15)
 @given(
     st.integers(0, 10**6),
-    st.integers(8, 60),
+    st.integers(8, 25),
     st.integers(2, 6),
     st.sampled_from(NAMES),
     st.integers(1, 9),

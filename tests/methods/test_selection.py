@@ -185,7 +185,7 @@ def test_classes_of_large_tables_are_improved() -> None:
 @pytest.mark.parametrize("case", ["tables", "pairs", "general", "general cover"])
 def test_auto_is_no_worse_than_any_heuristic(case: str) -> None:
     """Where a single start is as much as a fifth above another's, several are made."""
-    data = load_instance("census:50,4,1" if "general" in case else "census:100,4,1")
+    data = load_instance("census:30,4,1" if "general" in case else "census:60,4,1")
     chosen = FunctionObjective(_crossed, monotone=True) if "general" in case else GCP()
     recoding = Freeform() if case == "general cover" else EquivalenceClasses()
     problem = Problem(data, 2 if case == "pairs" else 5, recoding, chosen)
