@@ -89,11 +89,6 @@ class Chain(NamedTuple):
         """Whether all records are fixed."""
         return int(self.cursor[READ]) == self.n and int(self.cursor[CARRIED]) == 0
 
-    @property
-    def carried_records(self) -> Ints:
-        """Records that the next link takes over, oldest first."""
-        return self.records[self.carried[: self.cursor[CARRIED]]]
-
     def labels_of_records(self, n: int) -> Ints:
         """Return (n,) labels by record of the table; -2 for records that are not fixed."""
         labels = np.full(n, OPEN, np.int64)

@@ -301,9 +301,6 @@ class _Repair:
         near = [at for at in self._living[nearest[: 2 * self.near]].tolist() if self.groups[at]]
         return sorted(near[: self.near])
 
-    def _find_class(self, record: int) -> bool:
-        return self._join(record) or self._found(record) or self._found_from_class(record)
-
     def _join(self, record: int) -> bool:
         """Put a record into the class whose loss rises least, if that costs no more than a star."""
         near = self._near(record)

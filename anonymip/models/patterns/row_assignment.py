@@ -31,7 +31,7 @@ from anonymip.errors import InputError
 from anonymip.graphs.weighted.network_simplex import cheapest_flow
 from anonymip.models.parts.equivalence_context import linear, total
 from anonymip.recodings.output_rows import grid_of
-from anonymip.runtime.arrays import Flags, Floats, Ints
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 
 #: Bits that sums of whole costs along a path of the network may fill.
@@ -67,23 +67,6 @@ class RowAssignment:
     def capacities(self) -> Ints:
         """(e,) records of each pair at most."""
         return self.counts[self.types] if self.most is None else self.most
-
-    @classmethod
-    def of_matrix(cls, k: int, counts: Ints, costs: Floats, fits: Flags) -> RowAssignment:
-        """Return the problem as the paper states it.
-
-        `k`: records that each output row takes at least. `counts`: (t,) records of each type.
-        `costs`: (r,) cost of a record in each output row. `fits`: (t, r) whether a type may become
-        a row, the paper's h. Raises InputError if the shapes do not fit each other.
-        """
-        if fits.shape != (len(counts), len(costs)):
-            raise InputError(
-                f"a matrix of shape {fits.shape} for {len(counts)} types and {len(costs)} rows",
-                remedy="Give one line a type and one column an output row",
-            )
-        types, rows = np.nonzero(fits)
-        least = np.full(len(costs), k, np.int64)
-        return cls(counts, least, types, rows, costs[rows])
 
 
 def build_row_assignment(task: RowAssignment) -> pyo.ConcreteModel:
