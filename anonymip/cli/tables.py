@@ -35,8 +35,8 @@ MissingValues = Annotated[
 ]
 
 
-#: How the address of a database begins.
-_ADDRESS = re.compile(r"[a-z][a-z0-9+_]*://", re.IGNORECASE)
+#: How the address of a database begins, and no address of the web.
+_ADDRESS = re.compile(r"(?!(https?|ftp|file)://)[a-z][a-z0-9+_]*://", re.IGNORECASE)
 #: Addresses of databases as they were typed, by what is shown and written of them.
 _ADDRESSES: dict[str, str] = {}
 

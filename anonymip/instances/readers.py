@@ -130,7 +130,8 @@ def _of_cells(cells: list[Any]) -> pd.Series:
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds <= {int, float} and kinds:
         cells = [int(x) if isinstance(x, float) and x.is_integer() else x for x in cells]
-        is_whole = all(isinstance(x, int) and abs(x) < 2**63 for x in cells if x is not None)
+        # Larger ones are none to a spreadsheet, which counts in floating point.
+        is_whole = all(isinstance(x, int) and abs(x) < 2**53 for x in cells if x is not None)
         gaps = None in cells
         return pd.Series(cells, dtype=("Int64" if gaps else "int64") if is_whole else "float64")
     if kinds == {datetime}:

@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import make_url
 
 from anonymip import InputError, read_table
+from anonymip.cli.tables import hide_passwords
 from anonymip.instances.readers import without_password
 from tests.cli.conftest import Shell
 
@@ -122,6 +123,23 @@ def test_passwords_are_written_nowhere(shell: Shell, monkeypatch: pytest.MonkeyP
 def test_what_is_shown_of_an_address(address: str, shown: str) -> None:
     """User, host and database are; where the password ends is asked in doubt of nobody."""
     assert without_password(address) == shown
+
+
+def test_other_arguments_stay_what_they_are() -> None:
+    """Addresses of the web are shown as they are; only those of databases hide anything."""
+    given = ["fetch", "--address", "https://me:pw@host/adult?version=2", "sqlite:///a.db?x=1"]
+    assert hide_passwords(given) == [*given[:3], "sqlite:///a.db?***"]
+
+
+@pytest.mark.parametrize(("policy", "rows"), [("drop", 7), ("own", 8)])
+def test_what_a_database_does_not_know(policy: str, rows: int, database: str, shell: Shell) -> None:
+    """Null is a missing value of a number, as an empty cell of a file is."""
+    asked = ("--query", "select * from people", "-q", "age", "--sensitive", "ill")
+    asked = (*asked, "--drop", "zip", "--drop", "born")
+    made = shell("anonymize", database, *asked, "--missing", policy, "-k", 3, "-o", "release.csv")
+    assert made.code == 0, made.err
+    assert len((shell.folder / "release.csv").read_text().splitlines()) == rows + 1
+    assert shell("anonymize", database, *asked, "-k", 3, "-o", "other.csv").code == 2
 
 
 def test_nothing_is_written_to_a_database(database: str) -> None:

@@ -88,6 +88,18 @@ def anonymize_all(data: Microdata) -> Any:
     return publish(solve(Problem(data, 2)), layout="columns")
 
 
+@pytest.mark.parametrize("ending", ["xlsx", "csv", "parquet"])
+def test_numbers_beyond_those_that_spreadsheets_count(tmp_path: Path, ending: str) -> None:
+    """Whole numbers of more than fifteen digits are those in floating point, to both readers."""
+    rows = [(n, "a", None, [1e20, 2**60, 3, 1e-7][n], "b", n) for n in range(4)]
+    original = workbook(tmp_path / "people.xlsx", rows)
+    schema = Schema({"age": {}}, keep=("lab", "stay"), drop=("zip", "seen", "note"))
+    file, _ = anonymize_all(schema.read(original)).write(
+        tmp_path / f"release.{ending}", original=original
+    )
+    assert verify(original, file).ok
+
+
 def test_numbers_and_dates_are_cells_of_their_kind(tmp_path: Path) -> None:
     """Ends are numbers and kept dates are dates; texts come back letter by letter."""
     frame = pd.DataFrame(

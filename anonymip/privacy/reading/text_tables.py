@@ -188,7 +188,8 @@ def _of_cells(cells: pd.Series) -> TextColumn:
     nature = "text"
     if kinds and kinds <= {int, float}:
         nature = "number"
-        if float in kinds:
+        # What pandas gives as a long whole number may be one in floating point.
+        if float in kinds or any(cell != "" and abs(cell) >= 2**53 for cell in cells):
             cells = cells.map(lambda cell: cell if cell == "" else float(cell))
     elif kinds and all(issubclass(kind, datetime) for kind in kinds):
         nature = "time"
