@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from anonymip.errors import InputError, ReleaseWarning
@@ -169,17 +169,15 @@ def _microdata(
     declared = [
         given.name if isinstance(given, Attribute) else str(given) for given in quasi_identifiers
     ]
-    schema = Schema(known, table=TableFormat(missing=())).with_roles(
-        declared, sensitive, keep, drop, missing
-    )
+    # A policy of the table leaves an attribute its own.
+    table = TableFormat(missing=(), policy=missing)
+    schema = Schema(known, table=table).with_roles(declared, sensitive, keep, drop)
     return schema.apply(frame)
 
 
 def _parameters(attribute: Attribute) -> dict[str, Any]:
-    return {
-        name: getattr(attribute, name)
-        for name in ("kind", "domain", "weight", "integer", "hierarchy", "publish")
-    }
+    """Return all that an attribute says but its name, as a schema has it."""
+    return {one.name: getattr(attribute, one.name) for one in fields(attribute)[1:]}
 
 
 #: Share of a time limit that solving has where reading and publishing would leave it nothing.

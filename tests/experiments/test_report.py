@@ -358,7 +358,7 @@ def test_no_rare_value_is_told_that_the_release_does_not_tell(published: Release
     k, labels = solution.problem.k, solution.classes.labels
     source = html_report(published, "people.csv")
     made_up = re.compile(r'(<th scope="row">(?:size|town|place)</th>)<td>[^<]*</td>(?=<td>)')
-    text = Page(made_up.sub(r"\1", source.replace("<td>quasi-identifier</td>", ""))).text
+    text = Page(made_up.sub(r"\1", source)).text
     frame = solution.problem.microdata.frame
     shown = " ".join(published.table[["size", "town", "place"]].astype(str).to_numpy().ravel())
     for name in ("size", "town", "place"):

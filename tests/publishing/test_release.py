@@ -437,6 +437,20 @@ def test_other_labels_than_the_original_are_refused() -> None:
     assert "labels" in " ".join(verify(frame, release.frame, result).problems)
 
 
+def test_all_that_an_attribute_says_is_kept() -> None:
+    """Precision, open groups, forms of dates and missing values of a given attribute count."""
+    frame = pd.DataFrame(
+        {"age": [21, 23, 98, 97, None, None], "born": ["03.02.2001", "28.02.2001"] * 3}
+    )
+    attributes = [
+        Attribute("age", precision=10, at_most=90, integer=True, missing="own"),
+        Attribute("born", "date", format="%d.%m.%Y", precision="month"),
+    ]
+    release = anonymize(frame, attributes, 2, keep_order=True)
+    assert release.frame["age"].tolist() == ["[20..29]"] * 2 + ["90+"] * 2 + ["missing"] * 2
+    assert set(release.frame["born"]) == {"2001-02"}
+
+
 @pytest.mark.parametrize("name", ["x.ods", "x.csv.gz", "x.json", "x.2024", "X.XLS"])
 def test_endings_that_are_not_written(name: str, tmp_path: Path) -> None:
     """A name that promises another kind of file is refused, and nothing is written."""
