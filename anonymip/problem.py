@@ -20,6 +20,7 @@ from anonymip.objectives.language.tables import size_of_exact
 from anonymip.recodings import Apart, Cap, Diversity, EquivalenceClasses, Limit, Recoding
 from anonymip.recodings.freeform import WITHOUT_DIVERSITY
 from anonymip.recodings.registry import as_recoding, published_form
+from anonymip.recodings.rules.diversity import Units
 from anonymip.recodings.rules.limits import met_by_sets, refuse_unfit
 from anonymip.recodings.suppression import MaySuppress
 from anonymip.runtime.frozen import Frozen
@@ -48,14 +49,16 @@ class Problem(Frozen):
     microdata
         The table, n records.
     k
-        Records that must be indistinguishable, 2 to n; NumPy's integers are accepted.
+        Records that must be indistinguishable, 2 to n; NumPy's integers are accepted. Where the
+        table names a unit, so many different units must be in every class.
     recoding
         Which releases are allowed: a recoding, or the name of one (``"freeform"``).
     objective
         What is lost; the sum over the records is minimised. An objective, or what
         :func:`anonymip.load_objective` takes: a name, or ``FILE.py:NAME``, which runs the file.
     diversity
-        What every class must hold of the sensitive columns; None asks for nothing.
+        What every class must hold of the sensitive columns; None asks for nothing. Of a table with
+        a unit it is :class:`~anonymip.recodings.rules.diversity.Units`, and cannot be given.
     limits
         Generalizations that are forbidden: caps on attributes, values that must stay apart.
 
@@ -117,6 +120,7 @@ class Problem(Frozen):
             )
         _ = self.compiled
         self._check_suppression()
+        self._count_units()
         self._check_diversity()
         refuse_unfit_recoding = getattr(self.recoding, "refuse_unfit", None)
         if refuse_unfit_recoding is not None:
@@ -132,6 +136,26 @@ class Problem(Frozen):
                 remedy="Do not allow suppression, or give the objective a suppression_price",
             )
 
+    def _count_units(self) -> None:
+        """Have k count units, if the table names them."""
+        diversity, unit = self.diversity, self.microdata.unit
+        if unit is None:
+            if isinstance(diversity, Units):
+                object.__setattr__(self, "diversity", None)
+            return
+        if diversity is not None and not isinstance(diversity, Units):
+            raise InputError(
+                "a diversity counts rows, and k counts units: what a person's repeated values "
+                "would mean for it is not said",
+                remedy=f"Leave out the diversity, or {argument('unit', ...)}",
+            )
+        if self.recoding.name != "classes":
+            raise InputError(
+                f"recoding {self.recoding.name} does not count units: its k counts rows",
+                remedy=f"Use {argument('recoding', 'classes')}",
+            )
+        object.__setattr__(self, "diversity", Units(distinct=self.k, column=unit))
+
     def _check_diversity(self) -> None:
         diversity = self.diversity
         if diversity is None:
@@ -140,7 +164,7 @@ class Problem(Frozen):
             raise InputError(
                 f"diversity is a {type(diversity).__name__}", remedy="Give Diversity(l=2)"
             )
-        if not self.microdata.sensitive:
+        if not self.microdata.counted:
             raise InputError(
                 "a diversity needs sensitive columns, and the table has none",
                 remedy=f"Name them with {argument('sensitive', ...)}, or in the schema",
@@ -160,10 +184,15 @@ class Problem(Frozen):
         most = self.most_suppressed
         if most and not self.is_capped:
             return
-        lacking = diversity.lacking(self.microdata.sensitive_codes, most)
+        lacking = diversity.lacking(self.microdata.counted_codes, most)
         if lacking is not None:
             column, reason = lacking
             without = f", also without {most} records that may be suppressed" if most else ""
+            if isinstance(diversity, Units):
+                raise InputError(
+                    f"k is {self.k}, but in column {diversity.column!r} {reason}",
+                    remedy="Give a smaller k",
+                )
             raise InputError(
                 f"no release can have the {diversity} in classes or in sets of one size: in column "
                 f"{self.microdata.sensitive[column]!r} {reason}{without}",
@@ -250,7 +279,8 @@ class Problem(Frozen):
         recoding = self.recoding
         kind = _KINDS.get(recoding.name)
         release = f"release by {recoding.name}" if kind is None else f"{kind} release"
-        asked = [f"k = {self.k}"]
+        units = isinstance(self.diversity, Units)
+        asked = [f"k = {self.k} units" if units else f"k = {self.k}"]
         if recoding.name == "pattern":
             asked.append("this mask")
         if getattr(recoding, "degrees", None) is not None:
@@ -261,7 +291,7 @@ class Problem(Frozen):
             asked.append(f"suppression{some}")
         if self.suppression_price is not None:
             asked.append("this price of it")
-        if self.diversity is not None:
+        if self.diversity is not None and not units:
             asked.append(str(self.diversity))
         if self.limits:
             asked.append("these limits")
@@ -277,6 +307,11 @@ class Problem(Frozen):
     def m(self) -> int:
         """Number of quasi-identifiers."""
         return self.microdata.m
+
+    @cached_property
+    def without_rules(self) -> Problem:
+        """The same without rules beside k, which counts rows: what no such release is below."""
+        return self.replace(microdata=self.microdata.by_rows, diversity=None, limits=())
 
     def replace(self, **changes: Any) -> Problem:
         """Return a problem with some parts replaced, validated again."""
@@ -317,7 +352,7 @@ def are_diverse(problem: Problem, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return (B,) whether classes of the given records (B, s) are diverse."""
     if problem.diversity is None:
         return np.ones(len(rows), np.bool_)
-    return problem.diversity.met_by(problem.microdata.sensitive_codes[rows])
+    return problem.diversity.met_by(problem.microdata.counted_codes[rows])
 
 
 def losses_within_limits(problem: Problem, rows: NDArray[np.int64]) -> NDArray[np.float64]:

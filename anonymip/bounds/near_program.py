@@ -151,7 +151,7 @@ class NearPricing:
     def __init__(self, problem: Problem, types: RowTypes, search: NearSearch) -> None:
         self._k, self._search, self._counts = problem.k, search, search.counts
         # What holds without rules holds under them.
-        freed = problem.replace(diversity=None, limits=())
+        freed = problem.without_rules
         self._run = RootedRun(type_rows(freed, types, search.rows.tables), problem.k)
         self._near = np.empty((0, 0), np.int32)
         self._held = np.zeros(0, np.int64)

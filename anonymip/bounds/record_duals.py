@@ -200,7 +200,7 @@ class RecordDuals:
 
     def costs(self, members: Codes) -> Floats:
         """Return (c,) the costs of (c, k) sets of types, without what all sets lose alike."""
-        freed = self.problem.replace(diversity=None, limits=())
+        freed = self.problem.without_rules
         sizes = np.full(len(members), self.k)
         losses = exact_losses(freed, self.types.first[members.ravel()], sizes)
         return losses - self.k * self._constant

@@ -47,7 +47,7 @@ def without_rules(problem: Problem) -> Problem:
         recoding = Freeform(degrees=recoding.degrees)
     if recoding == problem.recoding and problem.diversity is None and not problem.limits:
         return problem
-    return problem.replace(recoding=recoding, diversity=None, limits=())
+    return problem.without_rules.replace(recoding=recoding)
 
 
 def rules_of(problem: Problem) -> list[str]:

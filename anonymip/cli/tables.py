@@ -111,6 +111,13 @@ class TableOptions:
         list[str] | None, typer.Option("--keep", help="Column published untouched.")
     ] = None
     drop: Annotated[list[str] | None, typer.Option("--drop", help="Column never published.")] = None
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            "--unit",
+            help="Column that says whom a row is about: k then counts persons; never published.",
+        ),
+    ] = None
     missing: Annotated[
         str | None, typer.Option("--missing", help="Missing values: error, category, drop or own.")
     ] = None
@@ -137,7 +144,8 @@ class TableOptions:
             self.keep or [],
             self.drop or [],
         )
-        asked, form = any(roles) or self.missing is not None, self.format
+        asked = any(roles) or self.missing is not None or self.unit is not None
+        form = self.format
         asked_otherwise = bool(form) or self.form.query is not None
         named = named_table(instance, self.schema, has_roles=asked or asked_otherwise)
         if named is not None:
@@ -145,7 +153,7 @@ class TableOptions:
         file = self._schema_of(instance)
         given = None if file is None else read_schema(file)
         if asked:
-            given = (given or Schema()).with_roles(*roles, self.missing)
+            given = (given or Schema()).with_roles(*roles, self.missing, self.unit)
         if form:
             given = (given or Schema()).with_format(**form)
         table = self.form.table(instance)
@@ -216,8 +224,8 @@ def named_table(instance: str, schema: Path | None, *, has_roles: bool = False) 
     if has_roles or schema is not None:
         raise InputError(
             f"instance {instance} has its own schema",
-            remedy="Leave out --schema, -q, --sensitive, --keep, --drop, --missing, and what says "
-            "how a file is written",
+            remedy="Leave out --schema, -q, --sensitive, --keep, --drop, --unit, --missing, and "
+            "what says how a file is written",
         )
     from anonymip.instances import load_instance
 

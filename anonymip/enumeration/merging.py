@@ -66,7 +66,7 @@ def row_types(problem: Problem) -> RowTypes:
         return RowTypes(np.arange(n), np.arange(n), np.ones(n, np.int64))
     columns = [problem.microdata.row_types(_columns(problem)).inverse]
     if problem.diversity is not None:
-        columns += list(problem.microdata.sensitive_codes.T.astype(np.int64))
+        columns += list(problem.microdata.counted_codes.T.astype(np.int64))
     stacked = np.stack(columns, axis=1)
     _, first, inverse = np.unique(stacked, axis=0, return_index=True, return_inverse=True)
     by_first = np.argsort(first)

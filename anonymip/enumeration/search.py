@@ -134,7 +134,7 @@ class _Search:
         wanted = losses - self.duals[sets].sum(axis=1) < self.request.cutoff
         diversity = self.problem.diversity
         if diversity is not None:
-            wanted &= diversity.met_by(self.problem.microdata.sensitive_codes[records])
+            wanted &= diversity.met_by(self.problem.microdata.counted_codes[records])
         chosen = np.flatnonzero(wanted)
         left = self.request.max_sets - self.count
         if len(chosen) > left:

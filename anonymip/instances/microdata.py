@@ -212,7 +212,7 @@ class RowTypes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Microdata(Frozen):
-    """A table with one record per person.
+    """A table about persons: one record per person, or several where a column names the person.
 
     Every column is a quasi-identifier (named in `attributes`), sensitive, kept or dropped. Other
     columns are listed in :attr:`undeclared` and not published; one that is nearly unique is
@@ -229,6 +229,9 @@ class Microdata(Frozen):
         Columns published untouched; `sensitive` ones are what an adversary wants to learn.
     drop
         Columns never published, such as names.
+    unit
+        Column that says whom a row is about, where persons have several rows: k then counts
+        persons. It is never published.
     table
         Format of the file it came from, and the policy for missing values.
 
@@ -263,6 +266,7 @@ class Microdata(Frozen):
     keep: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     table: TableFormat = field(default_factory=TableFormat)
+    unit: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("attributes", "sensitive", "keep", "drop"):
@@ -281,6 +285,7 @@ class Microdata(Frozen):
             raise InputError("the table has no rows", remedy="Give a table with at least k rows")
         object.__setattr__(self, "_arrays", encode(self.frame, self.attributes))
         _check_undeclared(self)
+        _check_unit(self)
 
     _kept_beside_fields = ("original", "kind", "_arrays")
     _arrays = Encoded()
@@ -325,7 +330,7 @@ class Microdata(Frozen):
     @cached_property
     def undeclared(self) -> tuple[str, ...]:
         """Columns that were given no role; they are not published."""
-        declared = {*self.names, *self.sensitive, *self.keep, *self.drop}
+        declared = {*self.names, *self.sensitive, *self.keep, *self.drop, self.unit}
         return tuple(str(name) for name in self.frame.columns if name not in declared)
 
     @cached_property
@@ -385,8 +390,11 @@ class Microdata(Frozen):
     @cached_property
     def sensitive_codes(self) -> NDArray[np.int32]:
         """(n, columns) int32, sensitive values as codes; missing and empty ones are one value."""
-        codes = np.empty((self.n, len(self.sensitive)), np.int32)
-        for column, name in enumerate(self.sensitive):
+        return self._codes_of(self.sensitive)
+
+    def _codes_of(self, names: Sequence[str]) -> NDArray[np.int32]:
+        codes = np.empty((self.n, len(names)), np.int32)
+        for column, name in enumerate(names):
             values = self.frame[name]
             # A release shows missing values as empty texts, whatever the table says for missing.
             texts = values.astype(object).map(str).where(values.notna(), "")
@@ -394,13 +402,34 @@ class Microdata(Frozen):
         codes.setflags(write=False)
         return codes
 
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """Columns whose values a class must have enough of: the unit, else the sensitive ones."""
+        return self.sensitive if self.unit is None else (self.unit,)
+
     @cached_property
-    def sensitive_values(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Sensitive values, numbered through all columns.
+    def counted_codes(self) -> NDArray[np.int32]:
+        """(n, columns) int32, the values of the counted columns as codes."""
+        return self.sensitive_codes if self.unit is None else self._codes_of(self.counted)
+
+    @cached_property
+    def by_rows(self) -> Microdata:
+        """The same table with rows for units: what holds of it holds under units as well."""
+        if self.unit is None:
+            return self
+        rows = object.__new__(Microdata)
+        derived = ("by_rows", "counted_codes", "counted_values", "undeclared")
+        rows.__dict__.update({k: v for k, v in self.__dict__.items() if k not in derived})
+        rows.__dict__.update(unit=None, drop=(*self.drop, self.unit))
+        return rows
+
+    @cached_property
+    def counted_values(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Values of the counted columns, numbered through all of these.
 
         (n, columns) int64 numbers, and (columns + 1,) where those of each column begin.
         """
-        codes = self.sensitive_codes.astype(np.int64)
+        codes = self.counted_codes.astype(np.int64)
         widths = codes.max(axis=0, initial=-1) + 1
         starts = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
         values = np.ascontiguousarray(codes + starts[:-1])
@@ -508,6 +537,7 @@ def _check_columns(data: Microdata) -> None:
         ("sensitive", data.sensitive),
         ("keep", data.keep),
         ("drop", data.drop),
+        ("unit", () if data.unit is None else (data.unit,)),
     )
     declared = {name for _, names in named for name in names} | set(data.table.columns)
     kinds = {attribute.name: attribute.kind for attribute in data.attributes}
@@ -537,6 +567,18 @@ def _check_undeclared(data: Microdata) -> None:
                 remedy=f"Publish it with {argument('keep', ...)}, leave it out with "
                 f"{argument('drop', ...)}, or make it a quasi-identifier",
             )
+
+
+def _check_unit(data: Microdata) -> None:
+    if data.unit is None:
+        return
+    absent = missing_rows(data.frame[data.unit], data.table.missing)
+    if absent.any():
+        raise InputError(
+            f"column {data.unit!r}, which names the units, has {int(absent.sum())} missing values, "
+            f"the first in row {int(absent.argmax()) + 1}",
+            remedy="Fill the cells, or leave these rows out",
+        )
 
 
 def distinct_values(series: pd.Series) -> int:

@@ -107,7 +107,7 @@ _ATTRIBUTE_KEYS = keys_of(
     a_text_or_a_table="hierarchy",
 )
 _TABLE_KEYS = keys_of(
-    a_text="separator encoding decimal",
+    a_text="separator encoding decimal unit",
     true_or_false="header",
     a_list="missing columns sensitive keep drop",
 )
@@ -139,6 +139,8 @@ class Schema:
         :func:`anonymip.recodings.patterns.read_mask_section`.
     replaced
         Quasi-identifiers that it declared before others took their place.
+    unit
+        Column that says whom a row is about.
     """
 
     attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -148,6 +150,7 @@ class Schema:
     table: TableFormat = field(default_factory=TableFormat)
     mask: Mapping[str, Any] = field(default_factory=dict)
     replaced: tuple[str, ...] = ()
+    unit: str | None = None
 
     def with_roles(
         self,
@@ -156,6 +159,7 @@ class Schema:
         keep: Sequence[str] = (),
         drop: Sequence[str] = (),
         missing: str | None = None,
+        unit: str | None = None,
     ) -> Schema:
         """Return a schema with further roles; given quasi-identifiers replace the former ones.
 
@@ -168,6 +172,8 @@ class Schema:
             Further columns.
         missing
             Policy for missing values, of all columns.
+        unit
+            Column that says whom a row is about; it need not be left out as well.
         """
         attributes: Mapping[str, Mapping[str, Any]] = self.attributes
         if quasi_identifiers:
@@ -183,14 +189,16 @@ class Schema:
                 name: {key: one for key, one in known.items() if key != "missing"}
                 for name, known in attributes.items()
             }
+        unit = self.unit if unit is None else unit
         return Schema(
             attributes,
             (*self.sensitive, *(name for name in sensitive if name not in self.sensitive)),
             (*self.keep, *(name for name in keep if name not in self.keep)),
-            (*self.drop, *(name for name in drop if name not in self.drop)),
+            tuple(name for name in dict.fromkeys((*self.drop, *drop)) if name != unit),
             table,
             self.mask,
             (*self.replaced, *self.attributes) if quasi_identifiers else self.replaced,
+            unit,
         )
 
     def with_format(self, **given: Any) -> Schema:
@@ -206,7 +214,8 @@ class Schema:
     @property
     def declared(self) -> frozenset[str]:
         """All names of columns that are written down in it."""
-        roles = (self.attributes, self.sensitive, self.keep, self.drop, self.replaced)
+        unit = () if self.unit is None else (self.unit,)
+        roles = (self.attributes, self.sensitive, self.keep, self.drop, self.replaced, unit)
         return frozenset(name for names in (*roles, self.table.columns) for name in names)
 
     def apply(self, frame: Any) -> Microdata:
@@ -230,7 +239,7 @@ class Schema:
             attributes.append(_resolve(name, known, column, self.table))
         given = table if isinstance(frame, pd.DataFrame) else frame
         roles = (self.sensitive, self.keep, self.drop)
-        data = Microdata(given, tuple(attributes), *roles, self.table)
+        data = Microdata(given, tuple(attributes), *roles, self.table, self.unit)
         _point_out_stretched(data)
         return data
 
@@ -396,6 +405,7 @@ def read_schema(path: str | Path) -> Schema:
             decimal=table.get("decimal", "."),
         ),
         mask,
+        unit=table.get("unit"),
     )
 
 

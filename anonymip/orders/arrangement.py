@@ -43,7 +43,7 @@ class OrderedByValues:
         columns = np.array(sorted(range(microdata.m), key=lambda a: _column_key(microdata, a)))
         keys = [microdata.codes[:, a].astype(np.int64) for a in columns]
         if problem.diversity is not None:
-            keys += [_ranks(microdata, name) for name in microdata.sensitive]
+            keys += [_ranks(microdata, name) for name in microdata.counted]
         ordered = np.lexsort(keys[::-1])
         records = ordered[np.random.default_rng(_SEED).permutation(microdata.n)].astype(np.int64)
         return cls(problem, problem.replace(microdata=microdata.take(records, columns)), records)
@@ -138,7 +138,7 @@ def in_type_order(problem: Problem, order: Ints) -> tuple[Ints, Ints]:
     columns = problem.compiled.tables.columns if plain else list(range(problem.m))
     types = _types_in_order(problem, order, columns)
     if problem.diversity is not None:
-        sensitive = problem.microdata.sensitive_codes[order]
+        sensitive = problem.microdata.counted_codes[order]
         keys = np.column_stack([types, sensitive])
         by_type = np.lexsort(keys.T[::-1])
         keys = keys[by_type]

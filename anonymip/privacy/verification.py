@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 
 from anonymip.errors import InputError
-from anonymip.privacy.checks import class_sizes, covers, loss_claims, mask_checks, promises, truth
+from anonymip.privacy.checks import (
+    class_sizes,
+    covers,
+    loss_claims,
+    mask_checks,
+    promises,
+    truth,
+    units,
+)
 from anonymip.privacy.graph.consistency import PublishedMatches
 from anonymip.privacy.reading.hierarchies import Nodes, Paths
 from anonymip.privacy.reading.original import Inputs, Original, Schema, domain_problems, read_inputs
@@ -57,7 +65,8 @@ class Verification:
         release could not be read. Of a cover the number of matches that every record keeps, as
         far as it was claimed: it may keep more.
     promise
-        What k counts in a cover, with the k reached; None for classes.
+        What k counts in a cover, with the k reached, or that it counts units in classes; None
+        where it counts the rows of classes.
     classes
         Number of classes, without wholly suppressed rows; None for a cover.
     suppressed
@@ -172,7 +181,8 @@ def verify(
     number of rows; the grammar and the domain of every cell; the
     size of every class, or the matches that every record keeps in a cover (k disjoint assignments
     in a freeform release); the mask of its stars, or the levels of its columns; the diversity and
-    the caps that are promised; that the original records
+    the caps that are promised; that every class holds k units, where k counts these and the
+    original has their column; that the original records
     can be handed out one to one to published rows that contain them and show their sensitive and
     kept values; the loss; bound, gap and status.
 
@@ -239,6 +249,8 @@ def verify(
             _check_classes(findings, findings.published, k)
             _check_homogeneity(findings, findings.published)
             _check_stars(findings, findings.published, records)
+            if claims.unit is not None:
+                _check_units(findings, findings.published, records, k)
         elif findings.published.n == records.n:
             _check_matches(findings, findings.published, records, k)
         _check_promises(findings, findings.published, records)
@@ -328,6 +340,37 @@ def _check_classes(findings: _Findings, published: PublishedTable, k: int | None
         findings.note(
             f"Not checked: which {manifest.left_out.suppressed} records were suppressed and left "
             "out; who finds a person in no class knows that she is among them."
+        )
+
+
+def _check_units(
+    findings: _Findings, published: PublishedTable, records: Original, k: int | None
+) -> None:
+    """Whether every class holds k units, as far as the original has them."""
+    manifest, claimed = findings.manifest, max(findings.manifest.k, k or 0)
+    unit = repr(manifest.unit)
+    if records.units is None:
+        findings.note(
+            f"Not checked: that every class holds {claimed} units, since the original has no "
+            f"column {unit}; it was checked that every class has so many rows."
+        )
+        return
+    in_order = manifest.order == "kept"
+    problems = units.unit_problems(
+        published, records, claimed, name=str(manifest.unit), in_order=in_order
+    )
+    if problems is None:
+        findings.note(
+            f"Not checked: that every class holds {claimed} units of {unit}: too many records fit "
+            "into too many classes."
+        )
+    elif in_order and published.n == records.n:
+        findings.note(f"Every class holds at least k units of {unit}.", problems)
+    else:
+        findings.note(
+            f"The original records can be handed out to the rows so that every class holds at "
+            f"least k units of {unit}; which of them it was made of, shuffled rows do not show.",
+            problems,
         )
 
 
@@ -454,6 +497,9 @@ def _result(findings: _Findings) -> Verification:
     manifest, published, ncp = findings.manifest, findings.published, findings.ncp
     m, left_out = len(manifest.quasi_identifiers), manifest.left_out.suppressed
     sizes = None if published is None else class_sizes.ClassSizes.of(published, manifest)
+    promise = None
+    if manifest.unit is not None:
+        promise = f"k counts units (column {manifest.unit!r}), k reached counts rows"
     bound = manifest.loss.bound if loss_claims.has_ncp_objective(manifest) else None
     reached, classes = None, None
     if manifest.is_cover:
@@ -467,7 +513,7 @@ def _result(findings: _Findings) -> Verification:
         k_reached=reached,
         promise=covers.promise(manifest, reached)
         if manifest.is_cover and reached is not None
-        else None,
+        else promise,
         classes=classes,
         suppressed=None if sizes is None else sizes.starred,
         left_out=left_out,

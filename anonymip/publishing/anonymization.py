@@ -19,7 +19,6 @@ from anonymip.methods import find_method
 from anonymip.methods.memory_needs import refuse_short_memory
 from anonymip.objectives import MembersObjective, Objective
 from anonymip.problem import Problem
-from anonymip.publishing.checking import read_back
 from anonymip.publishing.manifest import as_verified
 from anonymip.publishing.release import Release, publish, refuse_unpublishable
 from anonymip.publishing.suppressed import refuse_many_suppressed
@@ -38,6 +37,7 @@ def anonymize(
     sensitive: Sequence[str] = (),
     keep: Sequence[str] = (),
     drop: Sequence[str] = (),
+    unit: str | None = None,
     missing: str = "error",
     recoding: Recoding | str | None = None,
     objective: Objective | MembersObjective | str | None = None,
@@ -63,12 +63,15 @@ def anonymize(
         Columns that an adversary may know: ``"age"``, ``"zip:categorical"``, or an
         :class:`Attribute`. A name without kind is numeric if all its values are numbers.
     k
-        Records that must look alike.
+        Records that must look alike; with `unit` persons among them.
     sensitive, keep
         Columns published untouched; with a recoding that makes covers their values change rows.
     drop
         Columns left out; others without a role are left out too, unless they are nearly unique,
         which is an error.
+    unit
+        Column that says whom a row is about, where persons have several rows: every class then
+        holds k persons or more. It is not published. Classes alone keep this.
     missing
         Policy for missing quasi-identifiers: ``"error"``, ``"drop"``, ``"category"`` or ``"own"``,
         see :class:`TableFormat`.
@@ -116,7 +119,7 @@ def anonymize(
     whole = settings.pop("budget", None)
     if whole is None:
         whole = Budget.of(settings.pop("time_limit", None), progress)
-    microdata = _microdata(frame, quasi_identifiers, sensitive, keep, drop, missing)
+    microdata = _microdata(frame, quasi_identifiers, sensitive, keep, drop, missing, unit)
     if most_suppressed and (recoding is None or isinstance(recoding, str)):
         recoding = find_recoding(recoding or "classes", suppression=True)
     asked: object = "classes" if recoding is None else recoding
@@ -143,7 +146,7 @@ def anonymize(
         escape_formulas=escape_formulas,
         suppressed=suppressed,
     )
-    read_back(solution, release.table, release.manifest, None)
+    release.read_back(release.table, release.manifest)
     return replace(release, manifest=as_verified(release.manifest), verified=True)
 
 
@@ -154,6 +157,7 @@ def _microdata(
     keep: Sequence[str],
     drop: Sequence[str],
     missing: str,
+    unit: str | None,
 ) -> Microdata:
     lists = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "keep": keep}
     for argument, names in {**lists, "drop": drop}.items():
@@ -171,7 +175,8 @@ def _microdata(
     ]
     # A policy of the table leaves an attribute its own.
     table = TableFormat(missing=(), policy=missing)
-    schema = Schema(known, table=table).with_roles(declared, sensitive, keep, drop)
+    roles = Schema(known, table=table)
+    schema = roles.with_roles(declared, sensitive, keep, drop, unit=unit)
     return schema.apply(frame)
 
 

@@ -14,6 +14,7 @@ from anonymip.errors import VerificationFailed
 from anonymip.instances import Microdata
 from anonymip.objectives import CellBatch
 from anonymip.privacy import PublishedTable, read_release, verify
+from anonymip.privacy.checks.units import units_by_class
 from anonymip.problem import Problem
 from anonymip.recodings import Apart
 from anonymip.solution import Solution
@@ -25,6 +26,7 @@ def read_back(
     table: Path | pd.DataFrame,
     manifest: Path | dict[str, Any],
     original: str | Path | Any | None,
+    records: NDArray[np.integer] | None = None,
 ) -> None:
     """Refuse a release that fails its verification, breaks a limit, or publishes another loss.
 
@@ -32,7 +34,8 @@ def read_back(
     computed again from the assignment.
 
     `solution`: what was to be published. `table, manifest`: the release, in files or in memory.
-    `original`: file or frame to verify against; None means the table that was solved.
+    `original`: file or frame to verify against; None means the table that was solved. `records`:
+    (rows,) the record of each row, by which units are counted.
     """
     problem = solution.problem
     form = problem.microdata.table
@@ -52,6 +55,13 @@ def read_back(
             remedy="Nothing was published; please report this",
         )
     published = read_release(table, manifest, hierarchies=hierarchy_paths(problem.microdata))
+    if problem.microdata.unit is not None and records is not None:
+        units = pd.factorize(problem.microdata.frame[problem.microdata.unit].astype(str))[0]
+        if (units_by_class(published.classes(), units[records]) < problem.k).any():
+            raise VerificationFailed(
+                f"a class of the release holds fewer than k = {problem.k} units",
+                remedy="Nothing was published; please report this",
+            )
     broken = broken_limits(problem, published)
     if broken:
         raise VerificationFailed(

@@ -27,6 +27,7 @@ from anonymip.publishing.cautions import Counts
 from anonymip.publishing.suppressed import LEFT_OUT, STARRED, left_out, suppression_assumptions
 from anonymip.recodings import Cap, Diversity, FullDomain, Limit, PatternGuided
 from anonymip.recodings.registry import published_form
+from anonymip.recodings.rules.diversity import Units
 from anonymip.solution import Bound, Solution, bound_text, relative_gap
 
 FORMAT = "anonymip-release/1"
@@ -93,6 +94,7 @@ def make_manifest(
         "format": FORMAT,
         "recoding": claimed_form(solution),
         "k": problem.k,
+        **({} if problem.microdata.unit is None else {"unit": problem.microdata.unit}),
         "n": problem.n,
         "m": problem.m,
         "objective": {"name": problem.objective.name, "value": value, **describe_costs(solution)},
@@ -138,7 +140,7 @@ def make_manifest(
 def _describe_diversity(
     diversity: Diversity | None, assignment: Assignment
 ) -> dict[str, Any] | None:
-    if diversity is None:
+    if diversity is None or isinstance(diversity, Units):
         return None
     described: dict[str, Any] = {"l": float(diversity.l), "distinct": int(diversity.distinct)}
     if diversity.t is not None:
@@ -161,8 +163,10 @@ def _checks(solution: Solution) -> list[str]:
     if isinstance(solution.assignment, Cover):
         checks = cover_checks(solution, solution.assignment)
     else:
-        checks = [f"every class has at least k = {problem.k} records"]
-        if problem.diversity is not None:
+        units = isinstance(problem.diversity, Units)
+        counted = f"units (column {problem.microdata.unit!r})" if units else "records"
+        checks = [f"every class has at least k = {problem.k} {counted}"]
+        if problem.diversity is not None and not units:
             checks.append(f"every class has the {problem.diversity}")
         checks += star_checks(solution)
     checks += [f"no published cell breaks the {limit}" for limit in problem.limits]

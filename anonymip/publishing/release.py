@@ -97,6 +97,17 @@ class Release:
     # Of a cover: (n,) the original whose sensitive and kept values published record i shows. With
     # it the release is undone, so it stands nowhere else.
     _matching: NDArray[np.integer] | None = field(default=None, repr=False)
+    # Of a table with units: (rows,) the record of each row, as private as the matching.
+    _records: NDArray[np.integer] | None = field(default=None, repr=False)
+
+    def read_back(
+        self,
+        table: Path | pd.DataFrame,
+        manifest: Path | dict[str, Any],
+        original: str | Path | Any | None = None,
+    ) -> None:
+        """Refuse the release, in files or in memory, as :func:`read_back` does."""
+        read_back(self.solution, table, manifest, original, self._records)
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -160,7 +171,7 @@ class Release:
         promised = self.manifest if self.verified else as_verified(self.manifest)
         new_manifest.write_text(_json(of_file(promised, new_table)), encoding="utf-8")
         # Promised before it is done: without it nothing is put in place.
-        read_back(self.solution, new_table, new_manifest, original)
+        self.read_back(new_table, new_manifest, original)
         return table, manifest
 
     def _write_csv(self, path: Path) -> None:
@@ -367,11 +378,12 @@ def publish(
             column = microdata.frame[name].iloc[published if matching is None else matching]
             # Without its labels, by which pandas lays columns side by side.
             columns[name] = untouched_column(column).reset_index(drop=True)
-    frame = pd.DataFrame(columns)
+    frame, records = pd.DataFrame(columns), published
     if keep_order:
         frame.index = microdata.original.index[microdata.rows[published]]
     else:
-        frame = frame.iloc[rng.permutation(len(frame))].reset_index(drop=True)
+        shuffled = rng.permutation(len(frame))
+        frame, records = frame.iloc[shuffled].reset_index(drop=True), published[shuffled]
     cautions = [] if solution.many_suppressed is None else [solution.many_suppressed]
     cautions += [*nearly_unique_columns(microdata), *starred_rows(solution, suppressed)]
     homogeneous = None
@@ -401,6 +413,7 @@ def publish(
         ),
         solution,
         _matching=matching,
+        _records=None if microdata.unit is None else records,
     )
 
 

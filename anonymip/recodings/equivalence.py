@@ -13,6 +13,7 @@ from anonymip.assignments import SUPPRESSED, Assignment, CellSets, Classes, Desc
 from anonymip.errors import InputError, InvalidAssignment, argument
 from anonymip.recodings.recoding import ProblemView, SizeLimit
 from anonymip.recodings.rows import describe_sets
+from anonymip.recodings.rules.diversity import Units
 from anonymip.recodings.rules.limits import check_limits
 from anonymip.recodings.suppression import MaySuppress, check_suppressed
 
@@ -27,7 +28,7 @@ def check_classes(problem: ProblemView, classes: Classes, told: str) -> None:
             f"{told.format(classes.sizes[label])}, fewer than k = {problem.k}",
         )
     if problem.diversity is not None:
-        problem.diversity.check(problem.microdata.sensitive_codes, classes)
+        problem.diversity.check(problem.microdata.counted_codes, classes)
         problem.diversity.check_closeness(problem.microdata, classes)
 
 
@@ -142,10 +143,11 @@ class EquivalenceClasses(MaySuppress):
         """Return 2k - 1 if the class loss is superadditive and there is no diversity.
 
         A class of 2k or more records can then be cut into two of at least k without loss; limits
-        that its cells keep are kept by the parts.
+        that its cells keep are kept by the parts. Of units :meth:`Units.largest` says the same.
         """
         compiled = problem.compiled
-        if problem.diversity is not None:
+        units = problem.diversity if isinstance(problem.diversity, Units) else None
+        if problem.diversity is not None and units is None:
             return SizeLimit(None, "under a diversity a larger class may be needed")
         if not compiled.superadditive:
             return SizeLimit(None, f"the class loss is not superadditive: {compiled.obstacle}")
@@ -156,4 +158,6 @@ class EquivalenceClasses(MaySuppress):
             why = "the record loss is monotone, so parts of a class have no worse record"
         if compiled.assumed:
             why += f" (assumed: {', '.join(compiled.assumed)})"
+        if units is not None:
+            return SizeLimit(units.largest(problem.microdata.counted_codes), why)
         return SizeLimit(2 * problem.k - 1, why)

@@ -147,3 +147,40 @@ def test_inspect_destroys_no_table(german: Shell) -> None:
     assert german("inspect", "german.csv", "-o", "german.csv").code == 2
     assert german("inspect", "nothing.csv").code == 2
     assert german.files() == before
+
+
+VISITS = """\
+patient,age,ill
+007,30,flu
+007,30,gout
+007,31,flu
+8,32,flu
+9,50,gout
+10,51,flu
+10,53,gout
+"""
+
+
+@pytest.mark.parametrize("told", ["option", "schema", "drop"])
+def test_k_counts_persons(shell: Shell, told: str) -> None:
+    """By option or schema, left out anyway or not: published, verified, and shown as what it is."""
+    shell.write("visits.csv", VISITS)
+    unit = ["--unit", "patient"]
+    if told == "schema":
+        shell.write("visits.toml", '[attributes.age]\n[table]\nsensitive = ["ill"]\nunit="patient"')
+        unit = []
+    if told == "drop":
+        unit += ["--drop", "patient"]
+    roles = [] if told == "schema" else ["-q", "age", "--sensitive", "ill"]
+    asked = ["anonymize", "visits.csv", *roles, *unit, "-k", 2, "-o", "release.csv"]
+    outcome = shell(*asked)
+    assert outcome.code == 0, outcome.err
+    assert "k = 2 units" in outcome.out + outcome.err
+    assert "patient" not in shell.read("release.csv")
+    verified = shell("verify", "visits.csv", "release.csv")
+    assert verified.code == 0
+    assert "k counts units (column 'patient')" in verified.out
+    assert "every class holds at least k units of 'patient'" in verified.out
+    refused = shell(*asked, "--recoding", "freeform")
+    assert refused.code == 2
+    assert "does not count units" in refused.err

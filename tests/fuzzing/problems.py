@@ -60,6 +60,8 @@ def draw_problem(rng: random.Random, area: str) -> Asked:
     asked = Asked(table, k, recoding, loss)
     if ruled:
         asked = replace(asked, rules=_rules(rng, asked))
+    if ruled and recoding == "classes" and rng.random() < 0.3:
+        asked = _with_units(rng, asked)
     suppressing = recoding in ("classes", "pattern", "full-domain") and not loss.of_members
     if suppressing and rng.random() < 0.2:
         asked = replace(asked, suppression=True)
@@ -138,6 +140,13 @@ def _rules(rng: random.Random, asked: Asked) -> Rules:
             if len(values) > 1:
                 rules = replace(rules, apart=(*rules.apart, (a, *rng.sample(values, 2))))
     return rules
+
+
+def _with_units(rng: random.Random, asked: Asked) -> Asked:
+    """Return a problem of k units a class in place of a diversity."""
+    units = tuple(rng.choice("ABCDEFGH"[: asked.k + 4]) for _ in range(asked.table.n))
+    rules = replace(asked.rules, l=1, distinct=asked.k, unit=True)
+    return replace(asked, table=replace(asked.table, sensitive=(("u", units),)), rules=rules)
 
 
 def _cap(rng: random.Random, column: Column) -> float:

@@ -59,6 +59,7 @@ from tests.random_problems import (
     groups_of,
     ruled_cases,
     tables,
+    unit_cases,
 )
 
 ALL_ORDERS = [*ORDERS, *(f"{name}+2opt" for name in ORDERS)]
@@ -276,6 +277,13 @@ def check_all(case: Case) -> None:
 @given(ruled_cases())
 def test_rules_and_the_largest_loss(case: Case) -> None:
     """Classes keep diversity and limits, and no loss is below the optimum or the bound."""
+    check_all(case)
+
+
+@settings(max_examples=40)
+@given(unit_cases())
+def test_units(case: Case) -> None:
+    """Every class holds k different units, under limits as well."""
     check_all(case)
 
 

@@ -261,7 +261,7 @@ def relaxation_bound(
     if not may_be_bounded(problem, tried or effort):
         return None, False
     # What holds without rules holds under them.
-    freed = problem.replace(diversity=None, limits=())
+    freed = problem.without_rules
     try:
         rules = column_rules(freed)
     except InputError:

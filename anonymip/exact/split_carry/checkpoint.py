@@ -87,7 +87,7 @@ def _table(problem: Problem) -> str:
             _text(levels.tolist()),
         ]
     if problem.diversity is not None:
-        parts.append(data.sensitive_codes)
+        parts.append(data.counted_codes)
     return _digest(*parts)
 
 

@@ -299,7 +299,7 @@ class ClassLinks:
         """Return the problem of the rows of a window; None if they lack the diversity."""
         problem, records = self._problem, self._chain.records[places]
         if problem.diversity is not None and not self._may_suppress:
-            codes = problem.microdata.sensitive_codes[records]
+            codes = problem.microdata.counted_codes[records]
             if problem.diversity.lacking(codes) is not None:
                 return None
         return problem.replace(microdata=problem.microdata.take(records))

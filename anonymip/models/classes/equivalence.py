@@ -314,7 +314,7 @@ def set_start_equivalence(model: pyo.ConcreteModel, assignment: Classes) -> None
             model.suppress[i].set_value(int(starred[i]))
     set_cells(model, problem.recoding.describe(problem, assignment), starred)
     if model.component("holds") is not None:
-        codes = problem.microdata.sensitive_codes
+        codes = problem.microdata.counted_codes
         for i, column, value in model.holds:
             members = (labels == labels[i]) & (codes[:, column] == value)
             model.holds[i, column, value].set_value(float(not starred[i] and members.any()))

@@ -54,6 +54,7 @@ from anonymip.models.parts.set_columns import (
 )
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
+from anonymip.recodings.rules.diversity import Units
 from anonymip.runtime.arrays import Floats, Ints
 
 
@@ -364,6 +365,9 @@ def _cut_to_size(problem: Problem, assignment: Classes) -> list[Ints]:
     largest = problem.recoding.max_size(problem).size
     groups = []
     for group in assignment.groups():
+        if isinstance(problem.diversity, Units):
+            groups += problem.diversity.cut(group, problem.microdata.counted_codes)
+            continue
         parts = 1 if largest is None or len(group) <= largest else len(group) // problem.k
         groups += np.array_split(group, parts)
     return groups

@@ -177,12 +177,12 @@ def _add_neighbour_losses(model: pyo.ConcreteModel) -> None:
 def twins(problem: Problem) -> list[Ints]:
     """Return the records of each kind that occurs more than once, in their order.
 
-    Records are of one kind if they agree in all quasi-identifiers and sensitive columns.
+    Records are of one kind if they agree in all quasi-identifiers and in what the rules count.
     """
     microdata = problem.microdata
     table = np.asarray(microdata.codes)
-    if microdata.sensitive:
-        table = np.hstack([table, microdata.sensitive_codes])
+    if microdata.counted:
+        table = np.hstack([table, microdata.counted_codes])
     _, kind = np.unique(table, axis=0, return_inverse=True)
     kind = kind.reshape(-1)
     groups = [np.flatnonzero(kind == one) for one in range(int(kind.max()) + 1)]

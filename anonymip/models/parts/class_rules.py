@@ -38,7 +38,7 @@ def class_rules_size(context: Context) -> int:
     problem = context.problem
     rows = 3 * context.triples if context.needs_transitivity else 0
     if problem.diversity is not None:
-        codes = problem.microdata.sensitive_codes
+        codes = problem.microdata.counted_codes
         rows += 2 * problem.n * int((codes.max(axis=0) + 1).sum())
     return rows + problem.n * len(problem.limits)
 
@@ -76,7 +76,7 @@ def add_transitivity(model: pyo.ConcreteModel) -> None:
 
 
 def _sensitive(context: Context) -> Ints:
-    return np.asarray(context.problem.microdata.sensitive_codes, np.int64)
+    return np.asarray(context.problem.microdata.counted_codes, np.int64)
 
 
 def _companions_of(model: Any, i: int, others: Ints) -> list[Any]:

@@ -39,6 +39,8 @@ class Original:
         (n,) row of each record in the source, from 0; gaps where records were left out.
     dropped
         Records that the missing policy left out.
+    units
+        (n,) texts of the column that says whom a row is about; None if there is none.
     """
 
     columns: tuple[Column, ...]
@@ -47,6 +49,7 @@ class Original:
     untouched: dict[str, TextColumn]
     rows: NDArray[np.int64]
     dropped: int = 0
+    units: TextColumn | None = None
 
     @property
     def n(self) -> int:
@@ -125,7 +128,9 @@ def encode_original(
         column.name: _selected(table.columns[column.name], rows) for column in manifest.untouched
     }
     dropped = table.rows - len(rows)
-    return Original(columns, tuple(levels), codes, untouched, rows, dropped)
+    units = None if manifest.unit is None else table.columns.get(manifest.unit)
+    units = None if units is None else _selected(units, rows)
+    return Original(columns, tuple(levels), codes, untouched, rows, dropped, units)
 
 
 def domain_problems(original: Original) -> list[str]:

@@ -124,6 +124,7 @@ class Manifest:
     caveats: Caveats
     left_out: LeftOut = field(default_factory=LeftOut)
     homogeneous: Mapping[str, tuple[int, int]] | None = None
+    unit: str | None = None
 
     def policy_of(self, column: Column) -> str:
         """Return what becomes of the missing values of a column."""
@@ -257,7 +258,20 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         ),
         left_out=read_left_out(document.get("left_out")),
         homogeneous=read_homogeneous(document.get("homogeneous"), is_cover=recoding in COVERS),
+        unit=_unit(document, recoding, names),
     )
+
+
+def _unit(document: Mapping[str, Any], recoding: str, names: Sequence[str]) -> str | None:
+    """Return the column whose values k counts; None where it counts rows."""
+    if "unit" not in document:
+        return None
+    unit = cast(str, value_of(document, "unit", str))
+    if recoding != "classes":
+        refuse("unit", "is not of classes")
+    if unit in names:
+        refuse("unit", "is a column of the release")
+    return unit
 
 
 def _layout(table: Mapping[str, Any]) -> Layout:
@@ -340,7 +354,7 @@ _KEYS = frozenset(
         *("format", "recoding", "k", "n", "m", "objective", "ncp", "gcp", "bound", "gap"),
         *("status", "method", "options", "solver", "versions", "columns", "table", "order"),
         *("suppressed", "left_out", "homogeneous", "stars", "mask", "levels", "diversity"),
-        *("limits", "checked", "assumed", "seed"),
+        *("limits", "checked", "assumed", "seed", "unit"),
     }
 )
 #: Keys of the objects in a manifest, by the key of the object.

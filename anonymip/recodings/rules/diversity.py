@@ -269,7 +269,7 @@ class Diversity:
         numerator, denominator = self.ratio
         sizes = np.bincount(labels, minlength=count)
         met = np.ones(count, np.bool_)
-        for column in microdata.sensitive_codes.T:
+        for column in microdata.counted_codes.T:
             counts = _tally(column.astype(np.int64), records, labels, count)
             met &= np.count_nonzero(counts, axis=1) >= self.distinct
             met &= counts.max(axis=1, initial=0) * numerator <= sizes * denominator
@@ -355,6 +355,53 @@ class Diversity:
         if self.t is not None:
             parts.append(f"t = {self.t:g}" + (" on ordered values" if self.ordered else ""))
         return f"diversity {' and '.join(parts)}"
+
+
+@dataclass(frozen=True)
+class Units(Diversity):
+    """At least so many units a class, such as persons who have several rows each.
+
+    A class with k distinct units has k distinct values of the column that names them. All that
+    keeps distinct diversity keeps this as well.
+
+    Parameters
+    ----------
+    column
+        Whose values are the units.
+    """
+
+    column: str = ""
+
+    def largest(self, units: NDArray[np.integer]) -> int:
+        """Return how many rows a class needs at most that cannot be cut into two such classes.
+
+        With d units of several rows and s of one it can be cut if 2 d + s is at least 2k: those of
+        several rows go to both parts. One that cannot be cut has 2k - 1 - 2 d of the others at
+        most, and d below k.
+
+        Parameters
+        ----------
+        units
+            (n, 1) codes of all records.
+        """
+        rows = np.sort(np.bincount(units[:, 0]))[::-1]
+        several = rows[: min(self.distinct - 1, int(np.sum(rows > 1)))]
+        return int(several.sum()) + 2 * self.distinct - 1 - 2 * len(several)
+
+    def cut(self, rows: Ints, units: NDArray[np.integer]) -> list[Ints]:
+        """Return the rows of a class in parts that no further cut makes two such classes of."""
+        codes, counts = np.unique(units[rows, 0], return_inverse=True, return_counts=True)[1:]
+        if int(np.minimum(counts, 2).sum()) < 2 * self.distinct:
+            return [rows]
+        _, first = np.unique(codes, return_index=True)
+        # One row of each unit with several goes to one part, those of one row take turns.
+        alone = first[counts == 1]
+        chosen = np.concatenate([first[counts > 1], alone[::2]])
+        parts = rows[np.sort(chosen)], np.delete(rows, chosen)
+        return [piece for part in parts for piece in self.cut(part, units)]
+
+    def __str__(self) -> str:
+        return f"minimum of {self.distinct} units (column {self.column!r})"
 
 
 def _tally(

@@ -66,7 +66,7 @@ def diversity_rule(diversity: Diversity | None, microdata: Microdata) -> Diversi
     """Return the rule for all records of a table; without a diversity one that any set keeps."""
     if diversity is None:
         return DiversityRule(np.zeros((microdata.n, 0), np.int64), np.zeros(1, np.int64), 0, 1, 1)
-    values, starts = microdata.sensitive_values
+    values, starts = microdata.counted_values
     return DiversityRule(values, starts, *diversity.ratio, int(diversity.distinct))
 
 
@@ -84,7 +84,9 @@ def new_counts(rule: DiversityRule, levels: int = 1) -> ValueCounts:
 @kernel
 def meets(rule: DiversityRule, most: int, distinct: int, size: int) -> bool:
     """Return whether a set is diverse in a column: its size and what is in its column."""
-    return distinct >= rule.distinct and most * rule.numerator <= size * rule.denominator
+    return distinct >= rule.distinct and (
+        rule.numerator <= rule.denominator or most * rule.numerator <= size * rule.denominator
+    )
 
 
 @kernel
@@ -120,7 +122,8 @@ def count_out(rule: DiversityRule, counts: ValueCounts, row: int) -> None:
         old = counts.held[value]
         counts.held[value] = old - 1
         counts.distinct[0, c] -= old == 1
-        if old < counts.most[0, c]:
+        # Without shares nobody asks how frequent a value is, and units are too many to look at.
+        if rule.numerator <= rule.denominator or old < counts.most[0, c]:
             continue
         counts.tied[0, c] -= 1
         if counts.tied[0, c] > 0:
@@ -191,6 +194,8 @@ def rows_lacking(rule: DiversityRule, counts: ValueCounts, size: int, joining: i
         if joining >= 0:
             held = counts.held[rule.values[joining, c]]
             most, distinct = max(most, held + 1), distinct + (held == 0)
-        wanted = -(-most * rule.numerator // rule.denominator)
-        lacking = max(lacking, wanted - after, rule.distinct - distinct)
+        lacking = max(lacking, rule.distinct - distinct)
+        if rule.numerator > rule.denominator:
+            wanted = -(-most * rule.numerator // rule.denominator)
+            lacking = max(lacking, wanted - after)
     return lacking

@@ -48,6 +48,11 @@ class Asked:
     reciprocal: bool = False
     degrees: tuple[int, ...] = ()
 
+    @property
+    def shown(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Columns that a release shows untouched, with their values."""
+        return (*(() if self.rules.unit else self.table.sensitive), *self.table.kept)
+
     def optimum(self) -> tuple[bool, Fraction | None]:
         """Return whether the optimum is known, and what it is; None if nothing is allowed."""
         if self.recoding == "pattern":

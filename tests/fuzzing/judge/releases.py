@@ -134,7 +134,7 @@ def read_rows(path: Path, asked: Asked, manifest: dict[str, Any]) -> list[dict[s
     if names != expected:
         raise Malformed("the header is another")
     known = {column.name: column for column in table.columns}
-    others = {name for name, _ in (*table.sensitive, *table.kept)}
+    others = {name for name, _ in asked.shown}
     if {described["name"] for described in manifest["columns"]} != set(known) | others:
         raise Malformed("the columns are others")
     found = []
@@ -268,7 +268,7 @@ def _class_problems(asked: Asked, rows: list[dict[str, Any]]) -> list[str]:
     for alike in classes.values():
         if len(alike) < asked.k:
             wrong.append(f"a class of {len(alike)} rows")
-        for name, values in asked.table.sensitive:
+        for name, values in () if asked.rules.unit else asked.table.sensitive:
             if not asked.rules.allow_values([row[name] for row in alike], values):
                 wrong.append("a class without the diversity")
     return wrong
@@ -310,9 +310,7 @@ def _open(asked: Asked) -> Callable[[int, dict[str, Any]], bool]:
 
 
 def _says(asked: Asked, record: int, row: dict[str, Any]) -> bool:
-    return all(
-        row[name] == values[record] for name, values in (*asked.table.sensitive, *asked.table.kept)
-    )
+    return all(row[name] == values[record] for name, values in asked.shown)
 
 
 def _fits(

@@ -27,6 +27,8 @@ class Rules:
         Column and the most that its cells may cover.
     apart
         Column and two values that no cell may cover both.
+    unit
+        Whether the one sensitive column of the table names units, of which k are asked for.
     """
 
     l: float = 1  # noqa: E741
@@ -35,6 +37,7 @@ class Rules:
     ordered: bool = False
     caps: tuple[tuple[int, float], ...] = ()
     apart: tuple[tuple[int, Any, Any], ...] = ()
+    unit: bool = False
 
     @property
     def diverse(self) -> bool:
