@@ -39,6 +39,13 @@ class Band:
     after: float
 
 
+def least_records(solution: Solution) -> int:
+    """Return how many records a count by value needs: k, or so many that k persons have them."""
+    microdata, k = solution.problem.microdata, solution.problem.k
+    rows = 1 if microdata.unit is None else int(np.bincount(microdata.counted_codes[:, 0]).max())
+    return k * rows
+
+
 def bands(solution: Solution, a: int, records: NDArray[np.integer]) -> list[Band]:
     """Return the bands of a quasi-identifier; none if there would be one alone.
 
@@ -55,7 +62,7 @@ def bands(solution: Solution, a: int, records: NDArray[np.integer]) -> list[Band
     -----
     Complexity: O(n log n), and the values of published sets.
     """
-    microdata, cells, k = solution.problem.microdata, solution.description, solution.problem.k
+    microdata, cells, k = solution.problem.microdata, solution.description, least_records(solution)
     attribute = microdata.attributes[a]
     starred = cells.suppressed[records, a]
     if attribute.publish == "range":

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Cover
 from anonymip.errors import InputError
-from anonymip.experiments.bands import Band, bands
+from anonymip.experiments.bands import Band, bands, least_records
 from anonymip.experiments.measures import attribute_losses
 from anonymip.experiments.pages import render
 from anonymip.instances import Attribute
@@ -92,7 +92,7 @@ def html_report(release: Release, instance: str, *, command: str | None = None) 
         summary=_summary(release, risk),
         examples=_examples(solution, records),
         is_cover=isinstance(solution.assignment, Cover),
-        k=solution.problem.k,
+        least=least_records(solution),
         asked=_asked(solution),
         rows=_rows(release),
         gone=what_is_gone(release),
@@ -104,7 +104,7 @@ def html_report(release: Release, instance: str, *, command: str | None = None) 
         bound=solution.bound,
         sizes=_sizes(solution.sizes, solution.problem.k),
         risk=risk if isinstance(risk, str) else _compared(risk),
-        notes=[] if isinstance(risk, str) else risk.notes,
+        notes=_notes(solution, risk),
         cautions=[*_homogeneous(release, risk), *nearly_unique_columns(solution.problem.microdata)],
         has_sensitive=bool(solution.problem.microdata.sensitive),
         verified=release.verified,
@@ -135,6 +135,13 @@ def _risk(release: Release) -> DisclosureRisk | str:
         return error.message
 
 
+def _notes(solution: Solution, risk: DisclosureRisk | str) -> list[str]:
+    """Return what is to be said of the figures of the risk."""
+    unit = solution.problem.microdata.unit
+    rows = f"The figures count rows as if each were of another person; k counts values of {unit!r}."
+    return [*([rows] if unit is not None else []), *(() if isinstance(risk, str) else risk.notes)]
+
+
 def _compared(risk: DisclosureRisk) -> list[tuple[str, str, str]]:
     """Return the figures of the risk before and after, as the command prints them."""
     before = risk.before.lines(risk.k)
@@ -163,12 +170,14 @@ def _summary(release: Release, risk: DisclosureRisk | str) -> list[str]:
     solution, manifest = release.solution, release.manifest
     total = len(solution.problem.microdata.original)
     promise = manifest["checked"][0]
-    if not isinstance(solution.assignment, Cover):
+    if not isinstance(solution.assignment, Cover) and solution.problem.microdata.unit is None:
         others = solution.problem.k - 1
         promise = f"every row looks like at least {others} other{'s' if others > 1 else ''}"
     counts = f"{len(release.table):,} of {total:,} records are published"
     lines = [f"{counts}, with {len(release.table.columns):,} columns. {_capital(promise)}"]
-    lines += [] if isinstance(risk, str) else [risk.sentence()]
+    # Of persons with several rows a risk that counts rows tells too little.
+    if not isinstance(risk, str) and solution.problem.microdata.unit is None:
+        lines.append(risk.sentence())
     lines.append(
         f"What it costs: a published cell covers on average {100 * solution.gcp:.3g} % of what its "
         f"column may hold. {gap_in_words(solution)}"
@@ -189,7 +198,9 @@ def _asked(solution: Solution) -> list[tuple[str, str]]:
         ("Recoding", f"{recoding.name}: {problem.release_name}"),
         ("Loss", problem.objective.name),
     ]
-    if problem.diversity is not None:
+    if problem.microdata.unit is not None:
+        asked.append(("Unit", f"k counts the values of {problem.microdata.unit}, not rows"))
+    elif problem.diversity is not None:
         asked.append(("Diversity", str(problem.diversity)))
     asked += [("Limit", str(limit)) for limit in problem.limits]
     if isinstance(recoding, PatternGuided):
@@ -281,6 +292,7 @@ def _untouched(release: Release) -> list[_Column]:
         *(_Column(name, "sensitive", fate) for name in microdata.sensitive),
         *(_Column(name, "kept", fate) for name in microdata.keep),
         *(_Column(name, "dropped", "left out") for name in microdata.drop),
+        *([] if microdata.unit is None else [_Column(microdata.unit, "unit", "left out")]),
         *([_Column(counted, "none", "left out")] if nameless else []),
     ]
 
@@ -377,7 +389,7 @@ def _made_up(solution: Solution, a: int, record: int) -> str:
     counts = np.bincount(leaf[microdata.codes[:, a]], minlength=tree.leaves)
     first, last = int(tree.first[node]), int(tree.last[node])
     common = first + int(np.argmax(counts[first : last + 1]))
-    enough = counts[common] >= solution.problem.k
+    enough = counts[common] >= least_records(solution)
     return tree.labels[common] if enough else f"one of {tree.labels[node]}"
 
 

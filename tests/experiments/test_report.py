@@ -425,6 +425,25 @@ def test_bands_of_exact_cells_are_the_same_on_both_sides(values: list[int], k: i
         assert band.before == pytest.approx(inside / len(numbers))
 
 
+def test_no_band_is_of_a_single_person_with_many_rows() -> None:
+    """Where k counts persons, a band has as many records as k persons have at most."""
+    data = Microdata(
+        pd.DataFrame({"x": [1] * 5 + [50] * 6, "who": ["a"] * 4 + ["b", "a", "b", *"cdef"]}),
+        (Attribute("x", domain=(0, 100)),),
+        unit="who",
+    )
+    solution = Solution.of(Problem(data, 2), Classes(np.zeros(11, np.int32)), method="by hand")
+    assert bands(solution, 0, np.arange(11)) == []
+    page = Page(html_report(publish(solution), "visits.csv"))
+    assert "no two bands of at least 10 records each" in page.text
+    assert page.row("who") == ["unit", "left out"]
+    assert page.row("Unit") == ["k counts the values of who, not rows"]
+    assert "The figures count rows as if each were of another person" in page.text
+    summary = page.text.split("before and after")[0]
+    assert "looks like" not in summary
+    assert "probability" not in summary
+
+
 def test_bands_of_dates_follow_the_calendar() -> None:
     """Days over thirty years lie in bands of some years, named by their first and last day."""
     days = pd.date_range("1960-05-17", "1989-11-02", 60).strftime("%Y-%m-%d")
