@@ -466,7 +466,8 @@ def _suggested(one: InspectedColumn, present: int, counts: pd.Series) -> tuple[s
         return "drop", "nearly every row has a value of its own, which names it"
     if named and one.distinct >= max(20, 0.05 * present):
         told = f"{one.distinct:,} of them in {present:,} rows"
-        return "drop", f"ids of persons that repeat ({told}): k rows may be fewer than k persons"
+        persons = "k rows may be fewer than k persons; as the unit (--unit) they are counted"
+        return "drop", f"ids of persons that repeat ({told}): {persons}"
     if one.looks == "sentences":
         return "drop", "free text may name persons"
     if (_SENSITIVE.search(words) or one.looks == "codes with levels") and not nearly:

@@ -300,3 +300,14 @@ def test_missing_values_have_a_policy_in_the_schema(tmp_path: Path) -> None:
     assert data.n == 200
     assert data.kept_missing == {"age": 10, "job": 4}
     assert read_schema(schema).with_roles(missing="drop").apply(frame).n == 190
+
+
+def test_ids_of_persons_that_repeat_are_a_unit() -> None:
+    """They are left out as before, and the reason says how k counts persons."""
+    table = pd.DataFrame(
+        {"patient_id": [i // 3 for i in range(120)], "age": [i % 60 for i in range(120)]}
+    )
+    column = inspect(table).columns[0]
+    assert column.role == "drop"
+    assert "40 of them in 120 rows" in column.why
+    assert "(--unit)" in column.why
