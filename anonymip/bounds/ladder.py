@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import log
 
 import numpy as np
 
@@ -36,14 +37,22 @@ class LadderNumbers:
             "thorough": (6.7e5, 1e10, 1e11),
         }
     )
-    #: Share of what is left that k-sets take at most, where sweeps follow: of houses with k = 10 a
-    #: larger one leaves too little for the first sweep.
+    #: Share of what is left that k-sets take at most, where sweeps follow. None with a normal
+    #: effort where sums over pairs say as well where duals stand best: of 20,640 houses with
+    #: k = 10, it came to 4329 with a share of 0.3, and to 4773 without.
     share_of_k_sets: float = 0.5
-    #: How far duals are raised, in k-set terms, and how many times what the first sweep took has to
-    #: be left for it: in continuous tables of 30,000 records even the first takes most of what may
-    #: be computed, the next took 2 to 3, 5 to 7 and 25 times as much, and one that was cut short
-    #: was never better than none.
-    sweeps: tuple[tuple[float, float], ...] = ((1.25, 0.0), (1.5, 4.0), (2.0, 16.0), (2.5, 50.0))
+    #: How far duals are raised first, in sums over pairs and k-set terms, and at most; and how many
+    #: times more a sweep takes that goes farther by `stride`, until two have told. A sweep that was
+    #: cut short was often worse than none: of 20,640 houses with k = 10, 1.2 came to 4161, 1.4 to
+    #: 4773 in three times as long, 1.6 to 4069, cut short; of Adult 1.4 took twice as long as 1.2.
+    first_sweep: float = 1.2
+    last_sweep: float = 2.5
+    stride: float = 0.2
+    growth: float = 3.0
+    #: Times what two sweeps told, since what a farther one takes grows faster still; and the least
+    #: way to go for another.
+    caution: float = 1.25
+    least_stride: float = 0.08
     #: Losses that the search for one type may compute in a sweep.
     each: int = 200_000
     #: A linear program guides the ascent from there on where so many times what the first sweep
@@ -200,18 +209,19 @@ class Ladder:
         raised, program = _Raised(), None
         for effort in EFFORTS[: EFFORTS.index(self._effort) + 1]:
             duals.allow(allowed_cells(problem, effort))
-            yield from self._k_sets(duals, 1.0 if effort == "quick" else NUMBERS.share_of_k_sets)
+            yield from self._k_sets(duals, self._share_of_k_sets(duals, effort))
             if effort == "quick" or not _duals_hold(problem):
                 continue
             if not raised.complete:
-                yield from self._sweeps(duals, raised, NUMBERS.sweeps[:1])
-            enough = duals.left / max(raised.taken, 1.0) if raised.complete else 0.0
+                yield from self._sweep(duals, raised, NUMBERS.first_sweep)
+            enough = duals.left / max(raised.first, 1.0) if raised.complete else 0.0
             early = NUMBERS.guided_early <= enough < NUMBERS.guided
             if early:
                 duals.allow(NUMBERS.share_early * allowed_cells(problem, effort))
             else:
-                yield from self._sweeps(duals, raised, NUMBERS.sweeps)
-                if not raised.complete or duals.left < NUMBERS.guided * raised.taken:
+                while raised.complete and (factor := raised.next(duals.left)):
+                    yield from self._sweep(duals, raised, factor)
+                if not raised.complete or duals.left < NUMBERS.guided * raised.first:
                     continue
             program = program or NearProgram(duals, self._whole)
             for complete in guided_ascent(duals, self._whole, program, early=early):
@@ -231,6 +241,7 @@ class Ladder:
             bound = self._bound(duals, "sums over pairs", sums.complete)
             duals.duals = floors
             yield bound
+        duals.pairs = sums.duals
 
     def _k_sets(self, duals: RecordDuals, share: float) -> Iterator[Bound]:
         complete = duals.raise_to_k_sets(share)
@@ -239,23 +250,20 @@ class Ladder:
             complete = duals.go_on()
         yield self._bound(duals, "k-sets", complete)
 
-    def _sweeps(
-        self, duals: RecordDuals, raised: _Raised, sweeps: Sequence[tuple[float, float]]
-    ) -> Iterator[Bound]:
-        for factor, times in sweeps:
-            if factor <= raised.factor or duals.left <= 0 or duals.left < times * raised.taken:
-                continue
-            before = duals.left
-            complete = duals.ascend(factor, (1.0,), NUMBERS.each)
-            while duals.interrupted:
-                yield self._bound(duals, "dual ascent", complete)
-                complete = duals.go_on()
+    def _share_of_k_sets(self, duals: RecordDuals, effort: str) -> float:
+        if effort == "quick":
+            return 1.0
+        paired = bool(np.isfinite(duals.pairs).all())
+        return 0.0 if paired and effort == "normal" else NUMBERS.share_of_k_sets
+
+    def _sweep(self, duals: RecordDuals, raised: _Raised, factor: float) -> Iterator[Bound]:
+        before = duals.left
+        complete = duals.ascend(factor, (1.0,), NUMBERS.each)
+        while duals.interrupted:
             yield self._bound(duals, "dual ascent", complete)
-            if not complete:
-                return
-            if not raised.complete:
-                raised.taken, raised.complete = before - duals.left, True
-            raised.factor = factor
+            complete = duals.go_on()
+        yield self._bound(duals, "dual ascent", complete)
+        raised.note(factor, before - duals.left, complete)
 
     def _bound(self, duals: RecordDuals, method: str, complete: bool) -> Bound:
         return bound_of_terms(self._problem, duals.terms(), method, _remarks(complete), self._watch)
@@ -263,11 +271,34 @@ class Ladder:
 
 @dataclass
 class _Raised:
-    """How far complete sweeps have raised duals, and the losses that the first one computed."""
+    """How far sweeps have raised duals, and the losses that the first and the last one computed."""
 
-    factor: float = 0.0
-    taken: float = 0.0
     complete: bool = False
+    factor: float = 0.0
+    first: float = 0.0
+    last: float = 0.0
+    growth: float = NUMBERS.growth
+
+    def note(self, factor: float, taken: float, complete: bool) -> None:
+        """Note a sweep, from which the next one is told if it came to its end."""
+        if complete and self.complete:
+            way = (factor - self.factor) / NUMBERS.stride
+            told = (taken / max(self.last, 1.0)) ** (1.0 / way)
+            self.growth = max(1.5, NUMBERS.caution * told)
+        if complete:
+            self.first = self.first or taken
+            self.complete, self.factor, self.last = True, factor, taken
+        elif self.complete:
+            # As far as that there is nothing to be had for as much.
+            self.growth *= NUMBERS.caution
+
+    def next(self, left: float) -> float:
+        """Return how far the next sweep can go with what is left to compute; 0 for none."""
+        if left <= self.last:
+            return 0.0
+        way = NUMBERS.stride * log(left / max(self.last, 1.0)) / log(self.growth)
+        factor = min(NUMBERS.last_sweep, self.factor + way)
+        return factor if factor >= self.factor + NUMBERS.least_stride else 0.0
 
 
 def allowed_cells(problem: Problem, effort: str) -> float:

@@ -114,6 +114,7 @@ class RecordDuals:
         self._most = most / self._columns
         self._sweeping: _Sweep | None = None
         self.floors = self.duals
+        self.pairs = np.full(len(self.duals), -np.inf)
 
     def allow(self, most: float) -> None:
         """Let so many losses be computed in all, times columns, those before among them."""
@@ -151,12 +152,13 @@ class RecordDuals:
     ) -> bool:
         """Raise the duals from the k-set terms on, in rising order; return if all were looked at.
 
-        A dual becomes `factor` times its k-set term at most; `shares` of the way, rising up to 1,
-        are where it stands in between. The search for one row and one share may compute `each`
-        losses, all of them this `share` of those left.
+        A dual becomes at most `factor` times its k-set term, or the sum over its pairs where that
+        is known and higher: who lies among many that are a little nearer has a higher share of what
+        sets lose. `shares` of the way, rising up to 1, are where it stands in between. The search
+        for one row and one share may compute `each` losses, all of them this `share` of those left.
         """
-        caps, order = self.highest(factor), np.argsort(self.floors, kind="stable")
-        return self._ascend(caps, order, shares, _BY_SETS, each, share)
+        caps = self.highest(factor, np.fmax(self.floors, self.pairs))
+        return self._ascend(caps, np.argsort(caps, kind="stable"), shares, _BY_SETS, each, share)
 
     def ascend_to(self, aims: Floats, each: int) -> bool:
         """Raise the duals from the k-set terms on, those with low aims first, to their (t,) aims.
@@ -190,9 +192,13 @@ class RecordDuals:
         phase = "bound by dual ascent"
         return self._sweep(phase, order, self.floors, caps, steps, way, each, share)
 
-    def highest(self, factor: float) -> Floats:
-        """Return (t,) so many times the k-set terms, or what a record may be left out for."""
-        caps = self.floors + (factor - 1.0) * np.abs(self.floors)
+    def highest(self, factor: float, times: Floats | None = None) -> Floats:
+        """Return (t,) so many times the k-set terms, or what a record may be left out for.
+
+        In the place of the k-set terms others may be taken `times` the factor.
+        """
+        times = self.floors if times is None else times
+        caps = times + (factor - 1.0) * np.abs(times)
         if suppresses(self.problem):
             caps = np.fmin(caps, self.problem.compiled.suppression_price - self._constant)
         # Who fills a set by itself can charge for no more than that.
