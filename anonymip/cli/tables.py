@@ -168,6 +168,8 @@ class TableOptions:
         """
         from anonymip.publishing import hierarchy_paths
 
+        if self.unit is not None:
+            raise InputError("risk is counted by rows, not by units", remedy="Leave out --unit")
         roles: dict[str, Any] = {
             "quasi_identifiers": self.quasi_identifier,
             "sensitive": self.sensitive or (),

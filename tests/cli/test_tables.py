@@ -184,3 +184,11 @@ def test_k_counts_persons(shell: Shell, told: str) -> None:
     refused = shell(*asked, "--recoding", "freeform")
     assert refused.code == 2
     assert "does not count units" in refused.err
+
+
+def test_risk_counts_rows(shell: Shell) -> None:
+    """A unit is refused there: no figure is one of persons."""
+    shell.write("visits.csv", VISITS)
+    refused = shell("risk", "visits.csv", "-q", "age", "--unit", "patient")
+    assert refused.code == 2
+    assert "counted by rows, not by units" in refused.err
