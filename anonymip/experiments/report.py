@@ -27,6 +27,7 @@ from anonymip.publishing import (
     Release,
     homogeneous_classes,
     nearly_unique_columns,
+    persons_of_several_rows,
     published_columns,
     what_is_gone,
 )
@@ -76,7 +77,7 @@ def html_report(release: Release, instance: str, *, command: str | None = None) 
     Complexity: that of :meth:`Release.risk`, and O(m n log n).
     """
     solution = release.solution
-    manifest = release.manifest
+    manifest, microdata = release.manifest, solution.problem.microdata
     risk = _risk(release)
     records = np.flatnonzero(_published(solution))
     penalties = attribute_losses(solution)
@@ -105,7 +106,11 @@ def html_report(release: Release, instance: str, *, command: str | None = None) 
         sizes=_sizes(solution.sizes, solution.problem.k),
         risk=risk if isinstance(risk, str) else _compared(risk),
         notes=_notes(solution, risk),
-        cautions=[*_homogeneous(release, risk), *nearly_unique_columns(solution.problem.microdata)],
+        cautions=[
+            *_homogeneous(release, risk),
+            *nearly_unique_columns(microdata),
+            *persons_of_several_rows(microdata),
+        ],
         has_sensitive=bool(solution.problem.microdata.sensitive),
         verified=release.verified,
         checked=manifest["checked"],

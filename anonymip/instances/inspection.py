@@ -29,7 +29,7 @@ from anonymip.instances.columns import (
     refuse_foreign_cells,
 )
 from anonymip.instances.format_detection import detect_format
-from anonymip.instances.microdata import NEARLY_UNIQUE, Microdata
+from anonymip.instances.microdata import NEARLY_UNIQUE, Microdata, distinct_values
 from anonymip.instances.presets import PRESETS
 from anonymip.instances.readers import EXCEL, PARQUET, as_pandas, read_table
 from anonymip.instances.schema import Schema, far_numbers, told_of_far_values
@@ -464,7 +464,7 @@ def _suggested(one: InspectedColumn, present: int, counts: pd.Series) -> tuple[s
     named = _IDENTIFIER.search(words) is not None
     if nearly and (named or one.kind != "numeric" or _counts_rows(one, counts)):
         return "drop", "nearly every row has a value of its own, which names it"
-    if named and one.distinct >= max(20, 0.05 * present):
+    if named and _repeat(one.distinct, present):
         told = f"{one.distinct:,} of them in {present:,} rows"
         persons = "k rows may be fewer than k persons; as the unit (--unit) they are counted"
         return "drop", f"ids of persons that repeat ({told}): {persons}"
@@ -475,6 +475,35 @@ def _suggested(one: InspectedColumn, present: int, counts: pd.Series) -> tuple[s
     if one.kind == "categorical" and one.distinct > max(20, _MANY * present):
         return "drop", "most values are rare, and sets of them large; a hierarchy would help"
     return "quasi-identifier", "may be known to others"
+
+
+def _repeat(distinct: int, present: int) -> bool:
+    """Return whether values of a column named for ids are many enough to be ids of persons."""
+    return distinct >= max(20, 0.05 * present)
+
+
+def repeated_ids(series: pd.Series, tokens: tuple[str, ...]) -> bool:
+    """Return whether an inspection takes a column for ids of persons that repeat.
+
+    Parameters
+    ----------
+    series
+        The column, with its name.
+    tokens
+        Texts that mean no value.
+
+    Notes
+    -----
+    Names that belong to ids, and neither few values nor nearly as many as rows. Complexity: O(n).
+    """
+    words = _words(str(series.name))
+    if _DIRECT.search(words) or not _IDENTIFIER.search(words):
+        return False
+    try:
+        present, distinct = int((~missing_rows(series, tokens)).sum()), distinct_values(series)
+    except TypeError:  # lists and other values that have no hash
+        return False
+    return _repeat(distinct, present) and distinct < max(2.0, NEARLY_UNIQUE * present)
 
 
 def _note(one: InspectedColumn, series: pd.Series, counts: pd.Series, form: TableFormat) -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from anonymip.publishing.anonymization import anonymize as anonymize
     from anonymip.publishing.cautions import homogeneous_classes as homogeneous_classes
     from anonymip.publishing.cautions import nearly_unique_columns as nearly_unique_columns
+    from anonymip.publishing.cautions import persons_of_several_rows as persons_of_several_rows
     from anonymip.publishing.cells import published_columns as published_columns
     from anonymip.publishing.checking import hierarchy_paths as hierarchy_paths
     from anonymip.publishing.checking import loss_of_table as loss_of_table

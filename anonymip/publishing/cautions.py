@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 from anonymip.errors import argument
 from anonymip.instances import Microdata
 from anonymip.instances.columns import is_number_text
+from anonymip.instances.inspection import repeated_ids
 from anonymip.instances.microdata import NEARLY_UNIQUE, distinct_values
 
 #: Share of the rows that columns may single out together before that is worth a word.
 _SINGLED_OUT = 0.1
+#: Share of the units of several rows in which a column has one value that is worth a word.
+_CONSTANT = 0.9
 
 
 def nearly_unique_columns(microdata: Microdata) -> list[str]:
@@ -59,6 +62,49 @@ def _unique_rows(frame: pd.DataFrame, names: Sequence[str]) -> int:
         wide = labels * len(frame) + pd.factorize(texts)[0]
         labels = np.unique(wide, return_inverse=True)[1].ravel()
     return int((np.bincount(labels) == 1).sum())
+
+
+def persons_of_several_rows(microdata: Microdata) -> list[str]:
+    """Return cautions about persons with several rows, whether they are named or not.
+
+    Without a unit one for each column left out or kept that looks like ids of persons that repeat;
+    with one for each column published untouched that hardly varies within the units.
+
+    Complexity: O(n log n) a column.
+    """
+    frame = microdata.frame
+    if microdata.unit is None:
+        return [
+            f"column {name!r} looks like ids of persons, and repeats: the k rows of a class may be "
+            f"of one person. {argument('unit', name)} counts persons there"
+            for name in (*microdata.drop, *microdata.undeclared, *microdata.keep)
+            if name in frame.columns and repeated_ids(frame[name], microdata.table.missing)
+        ]
+    units = microdata.counted_codes[:, 0].astype(np.int64)
+    several = np.bincount(units) > 1
+    cautions = []
+    for names, role in ((microdata.sensitive, "sensitive"), (microdata.keep, "kept")):
+        for name in names:
+            values = frame[name].astype(object).map(str).where(frame[name].notna(), "")
+            codes = pd.factorize(values)[0].astype(np.int64)
+            pairs = np.unique(np.stack([units, codes]), axis=1)
+            constant = int(np.sum(several & (np.bincount(pairs[0]) == 1)))
+            # Of one value for nearly all rows that says nothing.
+            varied = np.bincount(codes).max() < _CONSTANT * len(codes)
+            if not varied or constant < max(2.0, _CONSTANT * several.sum()):
+                continue
+            what = (
+                "rows of a class that agree may be one person, and shares of rows are not those of "
+                "persons"
+                if role == "sensitive"
+                else "a rare value shows which rows are of one person, across classes"
+            )
+            cautions.append(
+                f"column {name!r} ({role}) has one value in all rows of a unit, for {constant} of "
+                f"{several.sum()} with several rows: {what}. Leave the column out "
+                f"({argument('drop', name)}), or publish one row for each unit"
+            )
+    return cautions
 
 
 def formula_cells(frame: pd.DataFrame) -> list[str]:

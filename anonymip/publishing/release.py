@@ -29,6 +29,7 @@ from anonymip.publishing.cautions import (
     formula_cells,
     homogeneous_classes,
     nearly_unique_columns,
+    persons_of_several_rows,
     with_apostrophes,
 )
 from anonymip.publishing.cells import (
@@ -385,7 +386,8 @@ def publish(
         shuffled = rng.permutation(len(frame))
         frame, records = frame.iloc[shuffled].reset_index(drop=True), published[shuffled]
     cautions = [] if solution.many_suppressed is None else [solution.many_suppressed]
-    cautions += [*nearly_unique_columns(microdata), *starred_rows(solution, suppressed)]
+    cautions += [*nearly_unique_columns(microdata), *persons_of_several_rows(microdata)]
+    cautions += starred_rows(solution, suppressed)
     homogeneous = None
     if matching is None:
         homogeneous = count_homogeneous(cells, microdata, published)

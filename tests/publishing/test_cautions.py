@@ -51,6 +51,42 @@ def test_nearly_unique_columns(role: str, called: str, distinct: int) -> None:
     assert not any("12345" in str(one.message) for one in result)
 
 
+def _visits() -> pd.DataFrame:
+    """Return two rows for each of 30 patients, of whom each has one illness."""
+    patients = np.repeat(np.arange(30), 2)
+    ills = np.array(["flu", "gout", "mumps"])[patients % 3]
+    ward = ["A", "B"] * 30
+    return pd.DataFrame({"patient_id": patients, "age": patients + 20, "ill": ills, "ward": ward})
+
+
+@pytest.mark.parametrize("role", ["drop", "keep", None])
+def test_ids_that_repeat_without_a_unit(role: str | None) -> None:
+    """Without a unit a warning names it; not where it is named, nor other columns or numbers."""
+    frame = _visits()
+    roles: dict[str, Any] = {} if role is None else {role: ["patient_id"]}
+    with pytest.warns(ReleaseWarning, match="unit='patient_id' counts persons"):
+        anonymize(frame, ["age"], 4, **roles)
+    for change in ({"unit": "patient_id"}, {"drop": ["code"]}, {"drop": ["patient_id"]}):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            once = frame.iloc[::2] if change == {"drop": ["patient_id"]} else frame
+            renamed = once.rename(columns={"patient_id": "code"}) if "code" in str(change) else once
+            anonymize(renamed, ["age"], 4, **change)  # type: ignore[arg-type]
+        assert not any("looks like ids" in str(one.message) for one in caught)
+
+
+@pytest.mark.parametrize(("role", "called"), [("sensitive", "sensitive"), ("keep", "kept")])
+def test_columns_that_are_constant_within_units(role: str, called: str) -> None:
+    """A column that tells persons apart is named with its units; one that varies is not."""
+    with pytest.warns(ReleaseWarning) as result:
+        anonymize(_visits(), ["age"], 4, unit="patient_id", **{role: ["ill", "ward"]})  # type: ignore[arg-type]
+    told = [str(one.message) for one in result if "in all rows of a unit" in str(one.message)]
+    assert len(told) == 1
+    assert told[0].startswith(
+        f"column 'ill' ({called}) has one value in all rows of a unit, for 30"
+    )
+
+
 def test_columns_that_are_unique_together() -> None:
     """Columns that are harmless one by one may name persons together; no value is told."""
     rng = np.random.default_rng(5)
