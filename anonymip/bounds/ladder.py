@@ -41,18 +41,17 @@ class LadderNumbers:
     #: effort where sums over pairs say as well where duals stand best: of 20,640 houses with
     #: k = 10, it came to 4329 with a share of 0.3, and to 4773 without.
     share_of_k_sets: float = 0.5
-    #: How far duals are raised first, in sums over pairs and k-set terms, and at most; and how many
-    #: times more a sweep takes that goes farther by `stride`, until two have told. A sweep that was
-    #: cut short was often worse than none: of 20,640 houses with k = 10, 1.2 came to 4161, 1.4 to
-    #: 4773 in three times as long, 1.6 to 4069, cut short; of Adult 1.4 took twice as long as 1.2.
+    #: How far duals are raised first, in sums over pairs and k-set terms, and at most. A sweep that
+    #: was cut short was often worse than none: of 20,640 houses with k = 10, 1.2 came to 4161, 1.4
+    #: to 4773 in three times as long, 1.6 to 4069, cut short; of Adult 1.4 took twice as long.
     first_sweep: float = 1.2
     last_sweep: float = 2.5
-    stride: float = 0.2
-    growth: float = 3.0
-    #: Times what two sweeps told, since what a farther one takes grows faster still; and the least
-    #: way to go for another.
-    caution: float = 1.25
-    least_stride: float = 0.08
+    #: What a sweep takes grows as this power of the sum of its aims, until two sweeps have told;
+    #: times what they told, since it grows faster the farther they go. Houses with k = 10 told 7.
+    growth: float = 8.0
+    caution: float = 1.6
+    #: The least share by which a further sweep is to go farther.
+    least_way: float = 0.05
     #: Losses that the search for one type may compute in a sweep.
     each: int = 200_000
     #: A linear program guides the ascent from there on where so many times what the first sweep
@@ -219,7 +218,7 @@ class Ladder:
             if early:
                 duals.allow(NUMBERS.share_early * allowed_cells(problem, effort))
             else:
-                while raised.complete and (factor := raised.next(duals.left)):
+                while raised.complete and (factor := raised.next(duals)):
                     yield from self._sweep(duals, raised, factor)
                 if not raised.complete or duals.left < NUMBERS.guided * raised.first:
                     continue
@@ -257,13 +256,13 @@ class Ladder:
         return 0.0 if paired and effort == "normal" else NUMBERS.share_of_k_sets
 
     def _sweep(self, duals: RecordDuals, raised: _Raised, factor: float) -> Iterator[Bound]:
-        before = duals.left
+        before, aims = duals.left, duals.aims_at(factor)
         complete = duals.ascend(factor, (1.0,), NUMBERS.each)
         while duals.interrupted:
             yield self._bound(duals, "dual ascent", complete)
             complete = duals.go_on()
         yield self._bound(duals, "dual ascent", complete)
-        raised.note(factor, before - duals.left, complete)
+        raised.note(aims, before - duals.left, complete)
 
     def _bound(self, duals: RecordDuals, method: str, complete: bool) -> Bound:
         return bound_of_terms(self._problem, duals.terms(), method, _remarks(complete), self._watch)
@@ -274,31 +273,35 @@ class _Raised:
     """How far sweeps have raised duals, and the losses that the first and the last one computed."""
 
     complete: bool = False
-    factor: float = 0.0
+    aims: float = 0.0
     first: float = 0.0
     last: float = 0.0
     growth: float = NUMBERS.growth
 
-    def note(self, factor: float, taken: float, complete: bool) -> None:
-        """Note a sweep, from which the next one is told if it came to its end."""
-        if complete and self.complete:
-            way = (factor - self.factor) / NUMBERS.stride
-            told = (taken / max(self.last, 1.0)) ** (1.0 / way)
-            self.growth = max(1.5, NUMBERS.caution * told)
+    def note(self, aims: float, taken: float, complete: bool) -> None:
+        """Note a sweep by the sum of its aims; two that came to their end tell of the next."""
+        taken = max(taken, 1.0)
         if complete:
+            if self.complete and aims > self.aims > 0.0:
+                told = log(max(taken / self.last, 1.0)) / log(aims / self.aims)
+                self.growth = max(2.0, NUMBERS.caution * told)
             self.first = self.first or taken
-            self.complete, self.factor, self.last = True, factor, taken
+            self.complete, self.aims, self.last = True, aims, taken
         elif self.complete:
-            # As far as that there is nothing to be had for as much.
+            # It was worth less than was hoped.
             self.growth *= NUMBERS.caution
 
-    def next(self, left: float) -> float:
+    def next(self, duals: RecordDuals) -> float:
         """Return how far the next sweep can go with what is left to compute; 0 for none."""
-        if left <= self.last:
+        if duals.left <= self.last or self.aims <= 0.0:
             return 0.0
-        way = NUMBERS.stride * log(left / max(self.last, 1.0)) / log(self.growth)
-        factor = min(NUMBERS.last_sweep, self.factor + way)
-        return factor if factor >= self.factor + NUMBERS.least_stride else 0.0
+        way = (duals.left / self.last) ** (1.0 / self.growth)
+        unit = duals.aims_at(2.0) - duals.aims_at(1.0)
+        if way < 1.0 + NUMBERS.least_way or unit <= 0.0:
+            return 0.0
+        factor = min(1.0 + (way * self.aims - duals.aims_at(1.0)) / unit, NUMBERS.last_sweep)
+        farther = duals.aims_at(factor) > (1.0 + 0.5 * NUMBERS.least_way) * self.aims
+        return factor if farther and factor > 1.0 + NUMBERS.least_way else 0.0
 
 
 def allowed_cells(problem: Problem, effort: str) -> float:

@@ -157,8 +157,15 @@ class RecordDuals:
         sets lose. `shares` of the way, rising up to 1, are where it stands in between. The search
         for one row and one share may compute `each` losses, all of them this `share` of those left.
         """
-        caps = self.highest(factor, np.fmax(self.floors, self.pairs))
+        caps = self._aims(factor)
         return self._ascend(caps, np.argsort(caps, kind="stable"), shares, _BY_SETS, each, share)
+
+    def aims_at(self, factor: float) -> float:
+        """Return how high the duals of all rows would stand together with such a factor."""
+        return float(self._aims(factor) @ self.counts)
+
+    def _aims(self, factor: float) -> Floats:
+        return self.highest(factor, np.fmax(self.floors, self.pairs))
 
     def ascend_to(self, aims: Floats, each: int) -> bool:
         """Raise the duals from the k-set terms on, those with low aims first, to their (t,) aims.
