@@ -168,12 +168,11 @@ class TableOptions:
         """
         from anonymip.publishing import hierarchy_paths
 
-        if self.unit is not None:
-            raise InputError("risk is counted by rows, not by units", remedy="Leave out --unit")
         roles: dict[str, Any] = {
             "quasi_identifiers": self.quasi_identifier,
             "sensitive": self.sensitive or (),
             "missing": self.missing,
+            "unit": self.unit,
         }
         idle = [*(self.keep or ()), *(self.drop or ())]
         asked = bool(any(roles.values()) or idle or self.format)
@@ -185,7 +184,7 @@ class TableOptions:
         roles = {"missing_values": named.table.missing, "hierarchies": hierarchy_paths(named)}
         if not released:
             roles["quasi_identifiers"], roles["sensitive"] = named.names, named.sensitive
-            roles["missing"] = named.table.policy
+            roles["missing"], roles["unit"] = named.table.policy, named.unit
         return named.original, roles
 
     def mask_section(self, instance: str) -> Mapping[str, Any]:

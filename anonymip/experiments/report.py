@@ -105,7 +105,7 @@ def html_report(release: Release, instance: str, *, command: str | None = None) 
         bound=solution.bound,
         sizes=_sizes(solution.sizes, solution.problem.k),
         risk=risk if isinstance(risk, str) else _compared(risk),
-        notes=_notes(solution, risk),
+        notes=[] if isinstance(risk, str) else list(risk.notes),
         cautions=[
             *_homogeneous(release, risk),
             *nearly_unique_columns(microdata),
@@ -138,13 +138,6 @@ def _risk(release: Release) -> DisclosureRisk | str:
         return release.risk(draws=0)
     except InputError as error:
         return error.message
-
-
-def _notes(solution: Solution, risk: DisclosureRisk | str) -> list[str]:
-    """Return what is to be said of the figures of the risk."""
-    unit = solution.problem.microdata.unit
-    rows = f"The figures count rows as if each were of another person; k counts values of {unit!r}."
-    return [*([rows] if unit is not None else []), *(() if isinstance(risk, str) else risk.notes)]
 
 
 def _compared(risk: DisclosureRisk) -> list[tuple[str, str, str]]:
@@ -180,8 +173,7 @@ def _summary(release: Release, risk: DisclosureRisk | str) -> list[str]:
         promise = f"every row looks like at least {others} other{'s' if others > 1 else ''}"
     counts = f"{len(release.table):,} of {total:,} records are published"
     lines = [f"{counts}, with {len(release.table.columns):,} columns. {_capital(promise)}"]
-    # Of persons with several rows a risk that counts rows tells too little.
-    if not isinstance(risk, str) and solution.problem.microdata.unit is None:
+    if not isinstance(risk, str):
         lines.append(risk.sentence())
     lines.append(
         f"What it costs: a published cell covers on average {100 * solution.gcp:.3g} % of what its "

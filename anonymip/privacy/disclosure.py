@@ -69,6 +69,7 @@ class TableRisk:
         Combinations of quasi-identifiers; None of a cover, which has no classes.
     unique
         Records that are alone in their class; of a cover, with a single row that can be theirs.
+        Where units are counted, this and what follows is of units, each by its smallest class.
     below_k
         Records in classes of fewer than k; of a cover, with fewer than k rows.
     prosecutor
@@ -87,7 +88,9 @@ class TableRisk:
     by_record
         The prosecutor's risk one by one, in Python only: neither printed nor written. Of a table
         and of a cover of each row of the table, NaN for those left out; of classes of each
-        published row.
+        published row. Where units are counted 1 / (units in the class of the record).
+    units
+        Units that are counted, such as persons with several rows; None where records are.
     """
 
     records: int
@@ -100,11 +103,13 @@ class TableRisk:
     sample: SampleRisk | None
     homogeneous: Mapping[str, tuple[int | None, int]]
     by_record: NDArray[np.float64] = field(repr=False)
+    units: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as an object for JSON, without those of single records."""
         return {
             "records": self.records,
+            "units": self.units,
             "classes": self.classes,
             "unique": self.unique,
             "below_k": self.below_k,
@@ -120,11 +125,13 @@ class TableRisk:
 
     def lines(self, k: int) -> dict[str, str]:
         """Return the numbers for a person, by what they are."""
+        what = "records" if self.units is None else "units"
         lines = {
             "records": str(self.records),
+            **({} if self.units is None else {"units": str(self.units)}),
             "classes": "none" if self.classes is None else str(self.classes),
-            "unique records": str(self.unique),
-            f"records in classes below k = {k}": str(self.below_k),
+            f"unique {what}": str(self.unique),
+            f"{what} in classes below k = {k}": str(self.below_k),
         }
         spreads = {"prosecutor": self.prosecutor, "journalist": self.journalist}
         if self.sample is not None:
@@ -136,7 +143,7 @@ class TableRisk:
                 lines[f"{name} risk, least"] = _percent(found.least)
                 lines[f"{name} risk, mean"] = _percent(found.mean)
                 lines[f"{name} risk, largest"] = _percent(found.largest)
-                lines[f"{name} risk above 1/{k}, records"] = _percent(found.above)
+                lines[f"{name} risk above 1/{k}, {what}"] = _percent(found.above)
         lines["marketer risk"] = _percent(self.marketer)
         for name, (classes, rows) in self.homogeneous.items():
             counted = "" if classes is None else f" in {classes} classes"
@@ -162,6 +169,8 @@ class DisclosureRisk:
         Of a cover: rows left to everybody else once 0, 1, 2, 4, ... true matches are known.
     notes
         What was left out and how it was counted, one sentence each.
+    unit
+        Column that says whom a row is about; None where records are counted.
     """
 
     k: int
@@ -171,6 +180,7 @@ class DisclosureRisk:
     after: TableRisk | None
     known_matches: tuple[Corruption, ...] = ()
     notes: tuple[str, ...] = ()
+    unit: str | None = None
 
     def __str__(self) -> str:
         tables = [one.lines(self.k) for one in (self.before, self.after) if one is not None]
@@ -191,7 +201,12 @@ class DisclosureRisk:
         now = self.before if self.after is None else self.after
         risk, knows = now.prosecutor, f"Who knows {', '.join(self.quasi_identifiers)} of a person"
         odds = f"at most {_percent(risk.largest)}, on average {_percent(risk.mean)}"
-        if self.after is None:
+        if now.units is not None:
+            text = f"{knows} tells her from others with the same (units: {self.unit}) with a "
+            text += f"probability of {odds}"
+            if self.after is None:
+                text += f": {now.unique} of {now.units} units are unique."
+        elif self.after is None:
             text = f"{knows} finds her record with a probability of {odds}"
             text += f": {now.unique} of {now.records} records are unique."
         elif now.classes is None:
@@ -218,6 +233,7 @@ class DisclosureRisk:
             "m": len(self.quasi_identifiers),
             "k": self.k,
             "quasi_identifiers": list(self.quasi_identifiers),
+            "unit": self.unit,
             "recoding": self.recoding,
             "before": self.before.to_dict(),
             "after": None if self.after is None else self.after.to_dict(),

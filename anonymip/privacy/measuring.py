@@ -24,6 +24,7 @@ from anonymip.privacy.attacks.corruption import (
 from anonymip.privacy.attacks.individual_risk import individual_risk, match_share
 from anonymip.privacy.attacks.probabilities import some_assignment
 from anonymip.privacy.checks.class_sizes import homogeneous_classes
+from anonymip.privacy.checks.units import units_by_class
 from anonymip.privacy.disclosure import DisclosureRisk, SampleRisk, Spread, TableRisk
 from anonymip.privacy.graph.consistency import MatchGraph, PublishedMatches
 from anonymip.privacy.reading.hierarchies import Paths
@@ -33,6 +34,7 @@ from anonymip.privacy.reading.original import (
     Inputs,
     Schema,
     encode_original,
+    missing_in,
     read_inputs,
     read_schema,
 )
@@ -59,6 +61,10 @@ class RiskWork:
 WORK = RiskWork()
 
 
+#: Units in the class of each record, and the fewest in a class of each unit.
+Counted = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
 class Reading(TypedDict, total=False):
     """How files are read: what `verify` takes, and texts that mean no value."""
 
@@ -76,6 +82,7 @@ def risk(
     quasi_identifiers: Sequence[str] | None = None,
     *,
     sensitive: Sequence[str] = (),
+    unit: str | None = None,
     k: int | None = None,
     weights: str | None = None,
     population: str | Path | Any = None,
@@ -98,6 +105,10 @@ def risk(
         The manifest of a release says roles and policy itself.
     sensitive
         Columns that she wants to learn, beside those of the schema.
+    unit
+        Column that says whom a row is about, where persons have several rows: persons are counted
+        then, and of each the class where she is among the fewest. Default: the manifest's, else
+        the schema's.
     k
         What classes are held against; default: the manifest's, else 5.
     weights
@@ -122,8 +133,9 @@ def risk(
     ------
     InputError
         As `verify` does; if a column is missing, or a value against the policy; a weight is no
-        number above 0; the population lacks persons of the table; the release is not the table of
-        its manifest; or it is a cover of more matches than fit into memory.
+        number above 0; a row has no unit, or a unit stands beside weights, a population or a cover,
+        which count records; the population lacks persons of the table; the release is not the table
+        of its manifest; or it is a cover of more matches than fit into memory.
 
     Notes
     -----
@@ -131,6 +143,10 @@ def risk(
     Rows that look alike are a class. A star is a value of its own, as the promise of k has it;
     sdcMicro lets missing values match all others, which tells lower risks. In a cover the rows are
     counted that can be a record's in some assignment of all, each as likely as the others.
+
+    Of persons with several rows a shuffled release does not show who is in a class: each is then
+    counted with the fewest persons that the manifest promises (`verify` checks it), or that can
+    have the rows of the smallest class, if these are more. That tells the higher risk.
 
     Complexity: O(m n log n); of covers O(matches) in time and memory, times `draws`; with a
     population also its row types times those of the release, by bit tables.
@@ -163,6 +179,11 @@ def risk(
                 "the columns or their missing values are not treated as the manifest says",
                 remedy="Leave out roles and policy: the manifest of the release says them",
             )
+        if claims.unit is not None and unit not in (None, claims.unit):
+            raise InputError(
+                f"k of the release counts units of column {claims.unit!r}",
+                remedy="Leave the unit out: the manifest of the release says it",
+            )
         kinds, secret = dict(own), hidden
         mark = reading.get("decimal") or given.decimal or claims.table.decimal
         tokens = given.tokens or claims.table.tokens
@@ -188,6 +209,18 @@ def risk(
     )
     people = None if population is None else read_table(population, **written)
     measured = _Measurement(k or (inputs.manifest.k if inputs else WORK.usual_k), weights, mark)
+    promised = None if inputs is None else inputs.manifest.unit
+    unit = unit or promised or given.unit
+    if unit == promised and unit is not None and unit not in source.columns:
+        measured.notes.append(f"The original has no column {unit!r}: rows are counted, not units.")
+        unit = None
+    if unit is not None:
+        if weights is not None or population is not None or (inputs and inputs.manifest.is_cover):
+            raise InputError(
+                "weights, a population and a cover count records, not units",
+                remedy="Measure without them, or a release of classes",
+            )
+        measured = replace(measured, units=_units(source, unit, tokens))
     columns = KeyColumns(kinds, mark, tokens, policy, policies)
     before = measured.table(source, columns, people, secret)
     after, recoding = None, None
@@ -203,10 +236,22 @@ def risk(
                 curve = _curve(graph, draws)
         else:
             after = measured.classes(inputs, published, persons)
-    if people is None:
+    if people is None and unit is None:
         measured.notes.append("No population is given: the journalist's risk is the prosecutor's.")
     found = tuple(measured.notes)
-    return DisclosureRisk(measured.k, tuple(kinds), recoding, before, after, curve, found)
+    return DisclosureRisk(measured.k, tuple(kinds), recoding, before, after, curve, found, unit)
+
+
+def _units(source: TextTable, unit: str, tokens: Sequence[str]) -> NDArray[np.int64]:
+    """Return (n,) the unit of each row of a table; refuses rows without one."""
+    column = column_of(source, unit)
+    absent = int(missing_in(column, tokens).sum())
+    if absent:
+        raise InputError(
+            f"column {unit!r}, which names the units, has {absent} missing values",
+            remedy="Fill the cells, or leave these rows out",
+        )
+    return distinct(column.texts)[1]
 
 
 def _declared(text: str, known: Mapping[str, str | None]) -> tuple[str, str | None]:
@@ -237,12 +282,14 @@ class _Measurement:
     """What tables are held against, and what is to be said of it.
 
     `k`: of classes. `weights`: their column. `decimal`: mark of numbers. `notes`: sentences.
+    `units`: (rows of the table,) whom each is about; None counts records.
     """
 
     k: int
     weights: str | None
     decimal: str
     notes: list[str] = field(default_factory=list)
+    units: NDArray[np.int64] | None = None
 
     def table(
         self,
@@ -275,7 +322,8 @@ class _Measurement:
             )
         values = {name: distinct(column_of(source, name).texts)[1] for name in sensitive}
         shown = {name: codes[keys.rows] for name, codes in values.items()}
-        found = self._of_classes(keys.labels, persons, weight, shown)
+        counted = None if self.units is None else _among_units(keys.labels, self.units[keys.rows])
+        found = self._of_classes(keys.labels, persons, weight, shown, counted)
         return replace(found, by_record=_by_record(found, keys.rows, source.rows))
 
     def classes(
@@ -296,7 +344,26 @@ class _Measurement:
                 "a person in no class knows that she is among them."
             )
         values = {name: distinct(column.texts)[1] for name, column in _sensitive(inputs, published)}
-        return self._of_classes(published.classes(), persons, weight, values)
+        counted = self._counted(inputs, published)
+        return self._of_classes(published.classes(), persons, weight, values, counted)
+
+    def _counted(self, inputs: Inputs, published: PublishedTable) -> Counted | None:
+        """Return the units of the classes, or the fewest that can be where nobody knows."""
+        if self.units is None:
+            return None
+        claims, units = inputs.manifest, self.units[inputs.records.rows]
+        if claims.order == "kept" and published.n == len(units):
+            return _among_units(published.classes(), units)
+        smallest = int(np.bincount(published.classes()).min())
+        rows = np.sort(np.unique(units, return_counts=True)[1])[::-1]
+        least = int(np.searchsorted(np.cumsum(rows), smallest)) + 1
+        if claims.unit is not None:
+            least = max(least, min(claims.k, smallest))
+        self.notes.append(
+            "Which records the rows were made of the release does not show: all units are counted "
+            f"as if their classes held no more than {least}, which tells the higher risk."
+        )
+        return np.full(published.n, least), np.full(len(rows), least)
 
     def cover(
         self,
@@ -330,8 +397,9 @@ class _Measurement:
         persons: NDArray[np.int64] | None,
         weight: NDArray[np.float64] | None,
         sensitive: Mapping[str, NDArray[np.int64]],
+        counted: Counted | None,
     ) -> TableRisk:
-        """Measure (n,) records by the classes that they are in."""
+        """Measure (n,) records by the classes that they are in; of units by those `counted`."""
         labels = np.unique(labels, return_inverse=True)[1].ravel().astype(np.int64)
         sizes = np.bincount(labels)
         sample = None
@@ -343,7 +411,7 @@ class _Measurement:
                 float(alone.sum()), float(sizes @ each), Spread.of(each[labels], self.k)
             )
         one_value = {name: homogeneous_classes(labels, codes) for name, codes in sensitive.items()}
-        found = self._risks(sizes[labels], persons, one_value)
+        found = self._risks(sizes[labels], persons, one_value, counted)
         return replace(found, classes=len(sizes), sample=sample)
 
     def _risks(
@@ -351,12 +419,18 @@ class _Measurement:
         candidates: NDArray[np.int64],
         persons: NDArray[np.int64] | None,
         homogeneous: Mapping[str, tuple[int | None, int]],
+        counted: Counted | None = None,
     ) -> TableRisk:
-        """Measure (n,) records by the number of rows that can be each one's."""
+        """Measure (n,) records by the number of rows that can be each one's, or units."""
+        records, units = len(candidates), None
+        by_record = candidates
+        if counted is not None:
+            by_record, candidates = counted
+            units = len(candidates)
         prosecutor = Spread.of(1 / candidates, self.k)
         journalist = None if persons is None else Spread.of(1 / persons, self.k)
         return TableRisk(
-            len(candidates),
+            records,
             None,
             int(np.sum(candidates == 1)),
             int(np.sum(candidates < self.k)),
@@ -365,8 +439,19 @@ class _Measurement:
             (journalist or prosecutor).mean,
             None,
             homogeneous,
-            1 / candidates,
+            1 / by_record,
+            units,
         )
+
+
+def _among_units(labels: NDArray[np.int64], units: NDArray[np.int64]) -> Counted:
+    """Return the units of the class of each record, and the fewest that each unit is among."""
+    units = np.unique(units, return_inverse=True)[1].ravel().astype(np.int64)
+    labels = np.unique(labels, return_inverse=True)[1].ravel().astype(np.int64)
+    by_record = units_by_class(labels, units)[labels]
+    fewest = np.full(int(units.max()) + 1, len(units), np.int64)
+    np.minimum.at(fewest, units, by_record)
+    return by_record, fewest
 
 
 def _by_record(found: TableRisk, rows: NDArray[np.int64], size: int) -> NDArray[np.float64]:

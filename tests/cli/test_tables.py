@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -186,9 +187,24 @@ def test_k_counts_persons(shell: Shell, told: str) -> None:
     assert "does not count units" in refused.err
 
 
-def test_risk_counts_rows(shell: Shell) -> None:
-    """A unit is refused there: no figure is one of persons."""
+@pytest.mark.parametrize("told", ["option", "schema"])
+def test_risk_counts_persons(shell: Shell, told: str) -> None:
+    """Before by option or schema; after, the manifest of the release says the unit."""
     shell.write("visits.csv", VISITS)
-    refused = shell("risk", "visits.csv", "-q", "age", "--unit", "patient")
+    unit = ["-q", "age", "--sensitive", "ill", "--unit", "patient"]
+    if told == "schema":
+        shell.write("visits.toml", '[attributes.age]\n[table]\nsensitive = ["ill"]\nunit="patient"')
+        unit = []
+    before = shell("risk", "visits.csv", *unit, "--json", "risk.json")
+    assert before.code == 0, before.err
+    assert "unique units" in before.out
+    record = json.loads(shell.read("risk.json"))[0]
+    assert record["unit"] == "patient"
+    assert record["before"]["units"] < record["before"]["records"]
+    outcome = shell("anonymize", "visits.csv", *unit, "-k", 2, "--keep-order", "-o", "release.csv")
+    assert outcome.code == 0, outcome.err
+    after = shell("risk", "visits.csv", "release.csv")
+    assert "(units: patient) with a probability of at most 50 %" in after.out
+    refused = shell("risk", "visits.csv", "release.csv", "--unit", "age")
     assert refused.code == 2
-    assert "counted by rows, not by units" in refused.err
+    assert "counts units of column 'patient'" in refused.err

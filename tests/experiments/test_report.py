@@ -438,10 +438,10 @@ def test_no_band_is_of_a_single_person_with_many_rows() -> None:
     assert "no two bands of at least 10 records each" in page.text
     assert page.row("who") == ["unit", "left out"]
     assert page.row("Unit") == ["k counts the values of who, not rows"]
-    assert "The figures count rows as if each were of another person" in page.text
+    assert "unique units" in page.text
     summary = page.text.split("before and after")[0]
     assert "looks like" not in summary
-    assert "probability" not in summary
+    assert "(units: who) with a probability of at most 16.67 %" in summary
 
 
 def test_bands_of_dates_follow_the_calendar() -> None:

@@ -9,11 +9,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import anonymip
-from anonymip import Attribute, FullDomain, PatternGuided, risk
+from anonymip import (
+    Attribute,
+    Classes,
+    FullDomain,
+    Microdata,
+    PatternGuided,
+    Problem,
+    Release,
+    Solution,
+    publish,
+    risk,
+)
 from anonymip.errors import InputError
 from anonymip.privacy import measuring
 from anonymip.privacy.attacks.individual_risk import individual_risk
@@ -128,6 +139,92 @@ def test_stars_are_values_and_records_left_out_are_told(write_release: Any) -> N
     assert found.after is not None
     assert (found.before.records, found.after.records) == (4, 2)
     assert any(note.startswith("2 suppressed records") for note in found.notes)
+
+
+VISITS = pd.DataFrame({"x": [1, 1, 1, 2, 2, 2, 5, 5, 5], "who": list("aababcdde")})
+
+
+def _of_persons(frame: pd.DataFrame, labels: list[int], k: int, *, in_order: bool) -> Release:
+    data = Microdata(frame, (Attribute("x"),), unit="who")
+    solution = Solution.of(Problem(data, k), Classes(np.array(labels, np.int32)), method="by hand")
+    return publish(solution, keep_order=in_order)
+
+
+def test_hand_counted_persons() -> None:
+    """Persons a, b, c in one class; c, d, e in the other: of d and e, one in three finds her."""
+    labels = [0] * 5 + [1] * 4
+    before = risk(VISITS, None, ["x"], unit="who", k=2).before
+    # Classes of a and b; of a, b and c; of d and e.
+    assert (before.records, before.units, before.classes) == (9, 5, 3)
+    assert before.by_record.tolist() == pytest.approx([1 / 2] * 3 + [1 / 3] * 3 + [1 / 2] * 3)
+    assert before.prosecutor.mean == before.marketer == pytest.approx((4 / 2 + 1 / 3) / 5)
+    assert (before.unique, before.below_k) == (0, 0)
+    found = _of_persons(VISITS, labels, 2, in_order=True).risk(k=3)
+    assert found.unit == "who"
+    assert found.after is not None
+    # Classes of a and b; of c, d and e.
+    assert found.after.by_record.tolist() == pytest.approx([1 / 2] * 5 + [1 / 3] * 4)
+    assert found.after.prosecutor.mean == pytest.approx((2 / 2 + 3 / 3) / 5)
+    assert (found.after.below_k, found.after.prosecutor.above) == (2, pytest.approx(2 / 5))
+    shuffled = _of_persons(VISITS, labels, 2, in_order=False).risk()
+    assert shuffled.after is not None
+    assert (shuffled.after.prosecutor.least, shuffled.after.prosecutor.mean) == (0.5, 0.5)
+    assert any("no more than 2" in note for note in shuffled.notes)
+
+
+def test_a_release_that_counts_rows_is_held_against_persons(write_release: Any) -> None:
+    """Four rows that look alike may be of one person with four; of five there are two at least."""
+    original = pd.DataFrame({"x": list("aaaabbbbb"), "who": list("ppppqqqqr")}, dtype=object)
+    for labels, least in (([0] * 4 + [1] * 5, 1.0), ([0] * 9, 1 / 3)):
+        written = write_release(original, {"x": {}}, labels)
+        shuffled = {**written.manifest, "order": "shuffled"}
+        found = risk(written.original, written.release, manifest=shuffled, unit="who")
+        assert found.after is not None
+        assert found.after.prosecutor.largest == pytest.approx(least)
+
+
+def test_what_counts_records_is_refused_beside_units() -> None:
+    """Weights, populations, rows of nobody; a release says its unit, and may lack its column."""
+    people = VISITS.assign(w="1")
+    for asked in ({"weights": "w"}, {"population": people}):
+        with pytest.raises(InputError, match="count records, not units"):
+            risk(people, None, ["x"], unit="who", **asked)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="has 1 missing values"):
+        risk(VISITS.assign(who=[None, *"ababcdde"]), None, ["x"], unit="who")
+    release = _of_persons(VISITS, [0] * 9, 2, in_order=True)
+    with pytest.raises(InputError, match="counts units of column 'who'"):
+        risk(VISITS, release, unit="x")
+    found = risk(VISITS.drop(columns="who"), release)
+    assert found.unit is None
+    assert any("rows are counted, not units" in note for note in found.notes)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_persons_equal_brute_force(data: st.DataObject) -> None:
+    """Each person's largest risk, over her classes; shuffled rows tell no lower ones."""
+    n = data.draw(st.integers(6, 12))
+    who = [data.draw(st.integers(0, 4)) for _ in range(n)]
+    drawn = [data.draw(st.integers(0, 2)) for _ in range(n)]
+    labels = [sorted(set(drawn)).index(label) for label in drawn]
+    members: dict[int, set[int]] = {}
+    for person, label in zip(who, labels, strict=True):
+        members.setdefault(label, set()).add(person)
+    k = min(map(len, members.values()))
+    assume(k >= 2)
+    # The classes do not look alike.
+    frame = pd.DataFrame({"x": [10 * label for label in labels], "who": list(map(str, who))})
+    found = [_of_persons(frame, labels, k, in_order=kept).risk().after for kept in (True, False)]
+    exact, bound = found
+    assert exact is not None
+    assert bound is not None
+    risks = [max(1 / len(of) for of in members.values() if w in of) for w in set(who)]
+    assert exact.prosecutor.mean == pytest.approx(np.mean(risks))
+    assert exact.prosecutor.largest == pytest.approx(max(risks))
+    assert exact.unique == sum(one == 1 for one in risks)
+    assert bound.units == exact.units == len(risks)
+    assert bound.prosecutor.mean >= exact.prosecutor.mean - 1e-12
+    assert bound.prosecutor.largest >= exact.prosecutor.largest - 1e-12
 
 
 @settings(max_examples=60)

@@ -265,6 +265,7 @@ class Schema:
         default_factory=dict
     )
     policies: Mapping[str, str] = field(default_factory=dict)
+    unit: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -320,6 +321,7 @@ def read_schema(path: str | Path | None) -> Schema | None:
             if "hierarchy" in given
         },
         {name: str(given["missing"]) for name, given in attributes.items() if "missing" in given},
+        table.get("unit"),
     )
 
 
