@@ -572,7 +572,8 @@ def _check_undeclared(data: Microdata) -> None:
 def _check_unit(data: Microdata) -> None:
     if data.unit is None:
         return
-    absent = missing_rows(data.frame[data.unit], data.table.missing)
+    # An empty text tells of no person either.
+    absent = missing_rows(data.frame[data.unit], (*data.table.missing, ""))
     if absent.any():
         raise InputError(
             f"column {data.unit!r}, which names the units, has {int(absent.sum())} missing values, "

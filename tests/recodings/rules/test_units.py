@@ -163,9 +163,10 @@ def test_roles_of_the_unit() -> None:
         Microdata(VISITS, (Attribute("age"),), keep=("who",), unit="who")
     with pytest.raises(InputError, match="person"):
         Microdata(VISITS, (Attribute("age"),), unit="person")
-    gaps = VISITS.assign(who=[None, *VISITS["who"][1:]])
-    with pytest.raises(InputError, match="names the units, has 1 missing"):
-        Microdata(gaps, (Attribute("age"),), unit="who")
+    for gap in (None, ""):
+        gaps = VISITS.assign(who=[gap, *VISITS["who"][1:]])
+        with pytest.raises(InputError, match="names the units, has 1 missing"):
+            Microdata(gaps, (Attribute("age"),), unit="who")
     with pytest.raises(InputError, match="needs a diversity"):
         solve(visits(), "anatomy")
 
