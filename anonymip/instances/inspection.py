@@ -466,7 +466,7 @@ def _suggested(one: InspectedColumn, present: int, counts: pd.Series) -> tuple[s
         return "drop", "nearly every row has a value of its own, which names it"
     if named and _repeat(one.distinct, present):
         told = f"{one.distinct:,} of them in {present:,} rows"
-        persons = "k rows may be fewer than k persons; as the unit (--unit) they are counted"
+        persons = f"k rows may be fewer than k persons; {argument('unit', ...)} counts them"
         return "drop", f"ids of persons that repeat ({told}): {persons}"
     if one.looks == "sentences":
         return "drop", "free text may name persons"

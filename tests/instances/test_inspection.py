@@ -310,4 +310,4 @@ def test_ids_of_persons_that_repeat_are_a_unit() -> None:
     column = inspect(table).columns[0]
     assert column.role == "drop"
     assert "40 of them in 120 rows" in column.why
-    assert "(--unit)" in column.why
+    assert "unit=... counts them" in column.why

@@ -89,7 +89,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
         "which is taken",
     ),
     "stars of nobody": ((*DECLARED, "--publish-suppressed"), "no records may be suppressed"),
-    "ending": ((*DECLARED, "-o", "release.xlsx"), "no release is written as"),
+    "ending": ((*DECLARED, "-o", "release.ods"), "no release is written as"),
     "tabs": ((*DECLARED, "-o", "release.tsv"), "the ending promises tabs"),
     "no file": ((*DECLARED, "-o", "a folder"), "a folder"),
     "the original": ((*DECLARED, "-o", "declared.csv"), "declared.csv"),

@@ -213,7 +213,10 @@ def _limited_nodes(microdata: Microdata, limit: Limit, records: Ints, a: int) ->
 
 def _stride(size: int, losses: NDArray[np.float64]) -> int:
     """Return how losses of so many ranks lie, as their number tells; see :class:`LossTables`."""
-    return {size**2: size, size + 2: CAPPED}.get(len(losses), 0)
+    # Of two ranks all pairs are as many as a capped term has numbers, which is of many ranks alone.
+    if len(losses) == size**2:
+        return size
+    return CAPPED if len(losses) == size + 2 else 0
 
 
 def _pack(

@@ -399,7 +399,10 @@ def test_what_cannot_be_certified_is_refused(change: dict[str, Any], reason: str
 def test_bounds_by_duals_of_records_are_certified(
     recoding: Any, effort: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rungs below column generation carry their duals, which prove what they say."""
+    """The rungs below column generation carry their duals, which prove what they say.
+
+    What they prove may be rounded up to the next multiple of the unit of all losses.
+    """
 
     def nothing(*_: Any, **__: Any) -> Any:
         raise InputError("no duals", remedy="")
@@ -408,12 +411,12 @@ def test_bounds_by_duals_of_records_are_certified(
     bound = lower_bound_of(problem, effort=effort)
     assert bound is not None
     certificate = certifying.make_certificate(problem, bound, None, Budget())
-    assert float(certificate.bound) == pytest.approx(bound.value, rel=1e-7)
+    assert (1 - 1e-7) * bound.value <= certificate.bound <= 1.0001 * bound.value
     assert "pool" not in certificate.content["proof"]
     monkeypatch.setattr(certifying, "column_generation", nothing)
     quick = lower_bound_of(problem, effort="quick")
     assert quick is not None
-    assert float(certify(problem).bound) == pytest.approx(quick.value, rel=1e-7)
+    assert (1 - 1e-7) * quick.value <= certify(problem).bound <= 1.0001 * quick.value
 
 
 def test_tables_too_large_for_the_checker_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ from anonymip.exact.classes.small import solve_small
 from anonymip.exact.split_carry.links import Answer, ChainClock, _priced, links_of_classes
 from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.split_carry import ChainRun, run_chain, split_carry
-from anonymip.exact.split_carry.state import Link, add_link, links_of, new_chain
+from anonymip.exact.split_carry.state import CARRIED, Link, add_link, links_of, new_chain
 from anonymip.orders.orders import find_order
 from anonymip.runtime.compilation import CompilationStopped
 from tests.random_problems import PRODUCT, SWINGING, Case, cases, ruled_cases
@@ -87,7 +87,7 @@ def test_liang_appendix_c(subsolver: str, solver: str) -> None:
     clock = ChainClock(2, Budget(), pass_time=True)
     while not links.done:
         links.advance(clock, 1)
-        seen.append(chain.carried_records.tolist())
+        seen.append(chain.records[chain.carried[: chain.cursor[CARRIED]]].tolist())
     # The paper lists them by the sets of the initial solution.
     assert set(seen[0]) == {14, 7, 10, 16, 19, 13}
 

@@ -59,7 +59,7 @@ SETS = st.lists(st.integers(0, 7), unique=True, min_size=1)
 def test_counts_tell_whether_a_set_is_diverse(
     drawn: tuple[DiversityRule, Rules], rows: list[int], gone: list[int]
 ) -> None:
-    """Rows that come and go leave the counts of those that are there."""
+    """Rows that come and go leave the counts of those that are there, as far as the rule asks."""
     rule, plain = drawn
     counts = counts_of(rule, rows)
     assert may_be_diverse(rule, counts, 0, len(rows), len(rows)) == plain.met_by((), rows)
@@ -69,7 +69,8 @@ def test_counts_tell_whether_a_set_is_diverse(
             count_out(rule, counts, row)
     fresh = counts_of(rule, left)
     assert np.array_equal(counts.held, fresh.held)
-    if left:
+    assert np.array_equal(counts.distinct, fresh.distinct)
+    if left and rule.numerator > rule.denominator:
         assert all(map(np.array_equal, counts, fresh))
 
 
