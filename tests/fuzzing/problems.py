@@ -75,7 +75,7 @@ def draw_problem(rng: random.Random, area: str) -> Asked:
         asked = _special_cover(rng, asked)
     if rng.random() < 0.2 and not loss.of_members:
         limited = frozenset(a for a, *_ in (*asked.rules.caps, *asked.rules.apart))
-        asked = replace(asked, table=with_holes(rng, table, limited))
+        asked = replace(asked, table=with_holes(rng, asked.table, limited))
     return asked
 
 
