@@ -186,7 +186,9 @@ def _of_plain_values(asked: Asked) -> bool:
     """Return whether the judge reads the texts of damaged rows: no dates, steps or missing ones."""
     columns = asked.table.columns
     return all(column.scale is None for column in columns) and not any(
-        one == MISSING for column in columns for one in column.values  # noqa: PD011
+        one == MISSING
+        for column in columns
+        for one in column.values  # noqa: PD011
     )
 
 
