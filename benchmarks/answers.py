@@ -23,12 +23,15 @@ from typing import Any
 import numpy as np
 
 from anonymip import (
+    Attribute,
     EquivalenceClasses,
     Freeform,
     FullDomain,
+    Hierarchy,
     KConcealment,
     KOne,
     Mask,
+    Microdata,
     PatternGuided,
     PatternLevels,
     Problem,
@@ -56,6 +59,7 @@ _BY_RECODING = {
     "pattern-levels": (PatternLevels(), PatternLevels(Mask(suppress_at_most=3))),
     "full-domain": (FullDomain(), FullDomain(most_suppressed=2)),
 }
+_TWO_LEAVES = Hierarchy.from_groups(["1", "2"])
 _TINY = ("health-records", "aggarwal-4", "wong-5")
 _SMALL = ("person20", "clinic-12", "census:18,4,1")
 _LARGE = ("census:300,6,2", "census:120,8,3")
@@ -107,6 +111,13 @@ def _with_rules() -> Iterator[tuple[str, Problem, str, dict[str, object]]]:
         yield "clinic-12", diverse.replace(recoding=COVERS), method, {}
     for recoding in (KOne(), KConcealment()):
         yield "person20", Problem(person, 3, recoding), "auto", {}
+    # Two leaves: losses of all pairs of ranks, as many as those of a capped term.
+    kinds = (Attribute("SEX", "hierarchical", hierarchy=_TWO_LEAVES), Attribute("AGE"))
+    frame = load_instance("census:18,2,1").frame.astype({"SEX": str})
+    of_two = Problem(Microdata(frame, kinds), 3, COVERS)
+    for method, spec in METHODS.items():
+        if spec.recoding == "freeform" and "k=2" not in spec.needs:
+            yield "two leaves", of_two, method, {}
 
 
 def _answer(problem: Problem, instance: str, method: str, options: dict[str, object]) -> Any:
