@@ -118,6 +118,12 @@ class TableOptions:
             help="Column that says whom a row is about: k then counts persons; never published.",
         ),
     ] = None
+    pseudonym: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pseudonym", help="Column of ids in whose place keyed hashes are published."
+        ),
+    ] = None
     missing: Annotated[
         str | None, typer.Option("--missing", help="Missing values: error, category, drop or own.")
     ] = None
@@ -144,7 +150,8 @@ class TableOptions:
             self.keep or [],
             self.drop or [],
         )
-        asked = any(roles) or self.missing is not None or self.unit is not None
+        pseudonyms = self.pseudonym or []
+        asked = any((*roles, pseudonyms)) or (self.missing, self.unit) != (None, None)
         form = self.format
         asked_otherwise = bool(form) or self.form.query is not None
         named = named_table(instance, self.schema, has_roles=asked or asked_otherwise)
@@ -153,7 +160,7 @@ class TableOptions:
         file = self._schema_of(instance)
         given = None if file is None else read_schema(file)
         if asked:
-            given = (given or Schema()).with_roles(*roles, self.missing, self.unit)
+            given = (given or Schema()).with_roles(*roles, self.missing, self.unit, pseudonyms)
         if form:
             given = (given or Schema()).with_format(**form)
         table = self.form.table(instance)
@@ -174,7 +181,7 @@ class TableOptions:
             "missing": self.missing,
             "unit": self.unit,
         }
-        idle = [*(self.keep or ()), *(self.drop or ())]
+        idle = [*(self.keep or ()), *(self.drop or ()), *(self.pseudonym or ())]
         asked = bool(any(roles.values()) or idle or self.format)
         named = named_table(instance, self.schema, has_roles=asked)
         if named is None:
@@ -225,8 +232,8 @@ def named_table(instance: str, schema: Path | None, *, has_roles: bool = False) 
     if has_roles or schema is not None:
         raise InputError(
             f"instance {instance} has its own schema",
-            remedy="Leave out --schema, -q, --sensitive, --keep, --drop, --unit, --missing, and "
-            "what says how a file is written",
+            remedy="Leave out --schema, -q, --sensitive, --keep, --drop, --unit, --pseudonym, "
+            "--missing, and what says how a file is written",
         )
     from anonymip.instances import load_instance
 

@@ -72,6 +72,14 @@ class ReleaseOptions:
         ),
     ] = False
 
+    pseudonym_key: Annotated[
+        Path | None,
+        typer.Option(
+            "--pseudonym-key",
+            help="File with the key of the pseudonyms; default: a new one, which nobody keeps.",
+        ),
+    ] = None
+
     def suppressed_as(self, recoding: Recoding) -> str:
         """Return what becomes of suppressed records, as :func:`anonymip.publish` takes it."""
         if self.publish_suppressed and not getattr(recoding, "suppression", False):
@@ -115,12 +123,14 @@ def anonymize(
         what_is_gone,
     )
     from anonymip.publishing.anonymization import before_publishing
+    from anonymip.publishing.pseudonyms import read_key
     from anonymip.solving import solve
 
     clock = given.command_clock()
     whole = settings.budget(clock)
     manifest = manifest_path(output)
     sources = question.sources(instance)
+    sources += [] if shape.pseudonym_key is None else [shape.pseudonym_key]
     method, keeping = chosen.method, chosen.keeping(output)
     refuse_targets(sources, output, manifest, report, json, *keeping.files)
     mismatch = cut_off(output)
@@ -131,6 +141,7 @@ def anonymize(
     problem = question.problem(instance, k, method)
     suppressed = shape.suppressed_as(problem.recoding)
     data = problem.microdata
+    key = read_key(shape.pseudonym_key, data.pseudonyms)
     refuse_unpublishable(
         problem, layout=shape.layout, suppressed=suppressed, most_suppressed=most, path=output
     )
@@ -155,6 +166,7 @@ def anonymize(
                 keep_order=shape.keep_order,
                 escape_formulas=shape.escape_formulas,
                 suppressed=suppressed,
+                pseudonym_key=key,
             )
             whole.report("writing and verifying")
             release.stage(output, outputs, original=table_file(instance))
@@ -231,6 +243,9 @@ def verify(
     schema: SchemaFile = None,
     form: FormatOptions,
     k: Annotated[int | None, typer.Option("-k", help="Insist on this k.")] = None,
+    pseudonym_key: Annotated[
+        Path | None, typer.Option("--pseudonym-key", help="File with the key of the pseudonyms.")
+    ] = None,
     together_with: Annotated[
         list[Path] | None,
         typer.Option(
@@ -255,7 +270,7 @@ def verify(
     table = form.table(original) if named is None else named.original
     trees = None if named is None else hierarchy_paths(named)
     reading: dict[str, Any] = {"schema": schema, "k": k, "hierarchies": trees, **form.written}
-    result = verify_release(table, release, manifest, **reading)
+    result = verify_release(table, release, manifest, pseudonym_key=pseudonym_key, **reading)
     record = {"original": original, "release": str(release), **result.to_dict()}
     summary, ok = result.summary(), result.ok
     if others and ok:

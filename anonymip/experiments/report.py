@@ -276,6 +276,9 @@ def _fate(attribute: Attribute) -> str:
     return ", ".join(parts)
 
 
+_REPLACED = "replaced by pseudonyms, keyed hashes that link the rows of a person"
+
+
 def _untouched(release: Release) -> list[_Column]:
     """Return the columns that are no quasi-identifiers; those without a role are counted."""
     solution = release.solution
@@ -285,11 +288,13 @@ def _untouched(release: Release) -> list[_Column]:
         fate += ", its values in other rows of the same set"
     nameless = len(microdata.undeclared)
     counted = f"{nameless} column{'s' if nameless > 1 else ''} without a role"
+    units = [] if microdata.unit in (None, *microdata.pseudonyms) else [str(microdata.unit)]
     return [
         *(_Column(name, "sensitive", fate) for name in microdata.sensitive),
         *(_Column(name, "kept", fate) for name in microdata.keep),
+        *(_Column(name, "pseudonym", _REPLACED) for name in microdata.pseudonyms),
         *(_Column(name, "dropped", "left out") for name in microdata.drop),
-        *([] if microdata.unit is None else [_Column(microdata.unit, "unit", "left out")]),
+        *(_Column(unit, "unit", "left out") for unit in units),
         *([_Column(counted, "none", "left out")] if nameless else []),
     ]
 

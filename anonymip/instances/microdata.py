@@ -231,9 +231,11 @@ class Microdata(Frozen):
         Columns never published, such as names.
     unit
         Column that says whom a row is about, where persons have several rows: k then counts
-        persons. It is never published.
+        persons. It is never published, but for pseudonyms in its place.
     table
         Format of the file it came from, and the policy for missing values.
+    pseudonyms
+        Columns of ids in whose place pseudonyms are published.
 
     Attributes
     ----------
@@ -267,9 +269,10 @@ class Microdata(Frozen):
     drop: tuple[str, ...] = ()
     table: TableFormat = field(default_factory=TableFormat)
     unit: str | None = None
+    pseudonyms: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("attributes", "sensitive", "keep", "drop"):
+        for name in ("attributes", "sensitive", "keep", "drop", "pseudonyms"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         given = self.frame
         object.__setattr__(self, "frame", as_pandas(given))
@@ -330,7 +333,8 @@ class Microdata(Frozen):
     @cached_property
     def undeclared(self) -> tuple[str, ...]:
         """Columns that were given no role; they are not published."""
-        declared = {*self.names, *self.sensitive, *self.keep, *self.drop, self.unit}
+        roles = (self.names, self.sensitive, self.keep, self.drop, self.pseudonyms)
+        declared = {self.unit, *(name for names in roles for name in names)}
         return tuple(str(name) for name in self.frame.columns if name not in declared)
 
     @cached_property
@@ -420,7 +424,8 @@ class Microdata(Frozen):
         rows = object.__new__(Microdata)
         derived = ("by_rows", "counted_codes", "counted_values", "undeclared")
         rows.__dict__.update({k: v for k, v in self.__dict__.items() if k not in derived})
-        rows.__dict__.update(unit=None, drop=(*self.drop, self.unit))
+        hidden = () if self.unit in self.pseudonyms else (self.unit,)
+        rows.__dict__.update(unit=None, drop=(*self.drop, *hidden))
         return rows
 
     @cached_property
@@ -537,7 +542,8 @@ def _check_columns(data: Microdata) -> None:
         ("sensitive", data.sensitive),
         ("keep", data.keep),
         ("drop", data.drop),
-        ("unit", () if data.unit is None else (data.unit,)),
+        ("pseudonym", data.pseudonyms),
+        ("unit", () if data.unit is None or data.unit in data.pseudonyms else (data.unit,)),
     )
     declared = {name for _, names in named for name in names} | set(data.table.columns)
     kinds = {attribute.name: attribute.kind for attribute in data.attributes}

@@ -109,7 +109,7 @@ _ATTRIBUTE_KEYS = keys_of(
 _TABLE_KEYS = keys_of(
     a_text="separator encoding decimal unit",
     true_or_false="header",
-    a_list="missing columns sensitive keep drop",
+    a_list="missing columns sensitive keep drop pseudonyms",
 )
 #: Which cells may be stars; what the rules mean is for the recoding to say.
 _MASK_KEYS = keys_of(
@@ -141,6 +141,8 @@ class Schema:
         Quasi-identifiers that it declared before others took their place.
     unit
         Column that says whom a row is about.
+    pseudonyms
+        Columns of ids in whose place pseudonyms are published.
     """
 
     attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -151,6 +153,7 @@ class Schema:
     mask: Mapping[str, Any] = field(default_factory=dict)
     replaced: tuple[str, ...] = ()
     unit: str | None = None
+    pseudonyms: tuple[str, ...] = ()
 
     def with_roles(
         self,
@@ -160,6 +163,7 @@ class Schema:
         drop: Sequence[str] = (),
         missing: str | None = None,
         unit: str | None = None,
+        pseudonyms: Sequence[str] = (),
     ) -> Schema:
         """Return a schema with further roles; given quasi-identifiers replace the former ones.
 
@@ -174,6 +178,8 @@ class Schema:
             Policy for missing values, of all columns.
         unit
             Column that says whom a row is about; it need not be left out as well.
+        pseudonyms
+            Further columns of ids in whose place pseudonyms are published: not left out either.
         """
         attributes: Mapping[str, Mapping[str, Any]] = self.attributes
         if quasi_identifiers:
@@ -190,15 +196,20 @@ class Schema:
                 for name, known in attributes.items()
             }
         unit = self.unit if unit is None else unit
+        named = dict.fromkeys((*self.pseudonyms, *pseudonyms))
+        # What is given now stands before what the schema says of a column.
+        hashed = tuple(name for name in named if name in pseudonyms or name not in drop)
+        left_out = dict.fromkeys((*(name for name in self.drop if name not in hashed), *drop))
         return Schema(
             attributes,
             (*self.sensitive, *(name for name in sensitive if name not in self.sensitive)),
             (*self.keep, *(name for name in keep if name not in self.keep)),
-            tuple(name for name in dict.fromkeys((*self.drop, *drop)) if name != unit),
+            tuple(name for name in left_out if name != unit or name in hashed),
             table,
             self.mask,
             (*self.replaced, *self.attributes) if quasi_identifiers else self.replaced,
             unit,
+            hashed,
         )
 
     def with_format(self, **given: Any) -> Schema:
@@ -215,7 +226,8 @@ class Schema:
     def declared(self) -> frozenset[str]:
         """All names of columns that are written down in it."""
         unit = () if self.unit is None else (self.unit,)
-        roles = (self.attributes, self.sensitive, self.keep, self.drop, self.replaced, unit)
+        untouched = (self.sensitive, self.keep, self.pseudonyms)
+        roles = (self.attributes, *untouched, self.drop, self.replaced, unit)
         return frozenset(name for names in (*roles, self.table.columns) for name in names)
 
     def apply(self, frame: Any) -> Microdata:
@@ -239,7 +251,7 @@ class Schema:
             attributes.append(_resolve(name, known, column, self.table))
         given = table if isinstance(frame, pd.DataFrame) else frame
         roles = (self.sensitive, self.keep, self.drop)
-        data = Microdata(given, tuple(attributes), *roles, self.table, self.unit)
+        data = Microdata(given, tuple(attributes), *roles, self.table, self.unit, self.pseudonyms)
         _point_out_stretched(data)
         return data
 
@@ -389,7 +401,7 @@ def read_schema(path: str | Path) -> Schema:
     check_keys(file, "mask.", mask, _MASK_KEYS)
     lists = {
         key: _texts(file, key, table.get(key, ()))
-        for key in ("columns", "sensitive", "keep", "drop")
+        for key in ("columns", "sensitive", "keep", "drop", "pseudonyms")
     }
     return Schema(
         attributes,
@@ -406,6 +418,7 @@ def read_schema(path: str | Path) -> Schema:
         ),
         mask,
         unit=table.get("unit"),
+        pseudonyms=lists["pseudonyms"],
     )
 
 

@@ -343,6 +343,12 @@ class _Measurement:
                 f"{inputs.manifest.left_out.suppressed} suppressed records have no row: who finds "
                 "a person in no class knows that she is among them."
             )
+        self.notes.extend(
+            f"Pseudonyms of column {name!r} link the rows of a person: who knows several finds her "
+            "more easily than these figures say."
+            for name, column in published.pseudonyms.items()
+            if len(distinct(column.texts)[0]) < published.n
+        )
         values = {name: distinct(column.texts)[1] for name, column in _sensitive(inputs, published)}
         counted = self._counted(inputs, published)
         return self._of_classes(published.classes(), persons, weight, values, counted)
@@ -352,6 +358,9 @@ class _Measurement:
         if self.units is None:
             return None
         claims, units = inputs.manifest, self.units[inputs.records.rows]
+        shown = published.pseudonyms.get(str(claims.unit))
+        if shown is not None:
+            return _among_units(published.classes(), distinct(shown.texts)[1])
         if claims.order == "kept" and published.n == len(units):
             return _among_units(published.classes(), units)
         smallest = int(np.bincount(published.classes()).min())

@@ -7,7 +7,7 @@ of data); problems name columns and rows, never values.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from anonymip.privacy.checks import (
     loss_claims,
     mask_checks,
     promises,
+    pseudonyms,
     truth,
     units,
 )
@@ -42,6 +43,7 @@ from anonymip.privacy.reading.release_manifest import (
 from anonymip.privacy.reading.text_tables import (
     MalformedTable,
     TextTable,
+    distinct,
     formula_problems,
     read_table,
     without_marks,
@@ -174,6 +176,7 @@ def verify(
     decimal: str | None = None,
     columns: Sequence[str] | None = None,
     hierarchies: Mapping[str, Paths] | None = None,
+    pseudonym_key: bytes | str | Path | None = None,
 ) -> Verification:
     """Check a release against the original and against its manifest.
 
@@ -205,6 +208,9 @@ def verify(
     hierarchies
         By column, for each value its path to the root, or the file of the paths; default: the
         schema's. Hierarchical columns need one.
+    pseudonym_key
+        The key of the pseudonyms, or its file: they are then computed again, and held to be
+        published untouched. Without it as much is checked as the rows show.
 
     Returns
     -------
@@ -245,6 +251,8 @@ def verify(
         table = without_marks(table)
     _check_release(findings, table, inputs)
     if findings.published is not None:
+        if claims.pseudonyms:
+            records = _check_pseudonyms(findings, findings.published, records, pseudonym_key)
         if not claims.is_cover:
             _check_classes(findings, findings.published, k)
             _check_homogeneity(findings, findings.published)
@@ -349,6 +357,14 @@ def _check_units(
     """Whether every class holds k units, as far as the original has them."""
     manifest, claimed = findings.manifest, max(findings.manifest.k, k or 0)
     unit = repr(manifest.unit)
+    shown = published.pseudonyms.get(str(manifest.unit))
+    if shown is not None:
+        counts = units.units_by_class(published.classes(), distinct(shown.texts)[1])
+        findings.note(
+            f"Every class holds at least k pseudonyms of the units {unit}.",
+            units.few_units(counts, claimed, str(manifest.unit)),
+        )
+        return
     if records.units is None:
         findings.note(
             f"Not checked: that every class holds {claimed} units, since the original has no "
@@ -372,6 +388,31 @@ def _check_units(
             f"least k units of {unit}; which of them it was made of, shuffled rows do not show.",
             problems,
         )
+
+
+def _check_pseudonyms(
+    findings: _Findings,
+    published: PublishedTable,
+    records: Original,
+    key: bytes | str | Path | None,
+) -> Original:
+    """Hold pseudonyms against ids; with their key both are untouched columns from here on."""
+    manifest, problems = findings.manifest, []
+    in_order = manifest.order == "kept" and not manifest.is_cover and published.n == records.n
+    for name, column in published.pseudonyms.items():
+        problems += pseudonyms.form_problems(name, column, records.ids[name])
+        if not problems and key is None:
+            problems += pseudonyms.link_problems(name, published, records, in_order=in_order)
+    findings.note(
+        pseudonyms.told(manifest.pseudonyms, in_order=in_order, by_key=key is not None), problems
+    )
+    if key is None:
+        return records
+    known = pseudonyms.read_key(key)
+    computed = {name: pseudonyms.computed(name, ids, known) for name, ids in records.ids.items()}
+    untouched = {**published.untouched, **published.pseudonyms}
+    findings.published = replace(published, untouched=untouched)
+    return replace(records, untouched={**records.untouched, **computed})
 
 
 def _check_homogeneity(findings: _Findings, published: PublishedTable) -> None:

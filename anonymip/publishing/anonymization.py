@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 from anonymip.errors import InputError, ReleaseWarning
@@ -20,6 +21,7 @@ from anonymip.methods.memory_needs import refuse_short_memory
 from anonymip.objectives import MembersObjective, Objective
 from anonymip.problem import Problem
 from anonymip.publishing.manifest import as_verified
+from anonymip.publishing.pseudonyms import read_key
 from anonymip.publishing.release import Release, publish, refuse_unpublishable
 from anonymip.publishing.suppressed import refuse_many_suppressed
 from anonymip.recodings import Diversity, Limit, Recoding
@@ -38,6 +40,8 @@ def anonymize(
     keep: Sequence[str] = (),
     drop: Sequence[str] = (),
     unit: str | None = None,
+    pseudonyms: Sequence[str] = (),
+    pseudonym_key: bytes | str | Path | None = None,
     missing: str = "error",
     recoding: Recoding | str | None = None,
     objective: Objective | MembersObjective | str | None = None,
@@ -72,6 +76,11 @@ def anonymize(
     unit
         Column that says whom a row is about, where persons have several rows: every class then
         holds k persons or more. It is not published. Classes alone keep this.
+    pseudonyms
+        Columns of ids in whose place keyed hashes of them are published. They link all rows of a
+        person.
+    pseudonym_key
+        See :func:`publish`.
     missing
         Policy for missing quasi-identifiers: ``"error"``, ``"drop"``, ``"category"`` or ``"own"``,
         see :class:`TableFormat`.
@@ -119,7 +128,9 @@ def anonymize(
     whole = settings.pop("budget", None)
     if whole is None:
         whole = Budget.of(settings.pop("time_limit", None), progress)
-    microdata = _microdata(frame, quasi_identifiers, sensitive, keep, drop, missing, unit)
+    key = read_key(pseudonym_key, pseudonyms)
+    lists = {"sensitive": sensitive, "keep": keep, "drop": drop, "pseudonyms": pseudonyms}
+    microdata = _microdata(frame, quasi_identifiers, lists, missing, unit)
     if most_suppressed and (recoding is None or isinstance(recoding, str)):
         recoding = find_recoding(recoding or "classes", suppression=True)
     asked: object = "classes" if recoding is None else recoding
@@ -145,6 +156,7 @@ def anonymize(
         keep_order=keep_order,
         escape_formulas=escape_formulas,
         suppressed=suppressed,
+        pseudonym_key=key,
     )
     release.read_back(release.table, release.manifest)
     return replace(release, manifest=as_verified(release.manifest), verified=True)
@@ -153,14 +165,11 @@ def anonymize(
 def _microdata(
     frame: Any,
     quasi_identifiers: Sequence[str | Attribute],
-    sensitive: Sequence[str],
-    keep: Sequence[str],
-    drop: Sequence[str],
+    lists: Mapping[str, Any],
     missing: str,
     unit: str | None,
 ) -> Microdata:
-    lists = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "keep": keep}
-    for argument, names in {**lists, "drop": drop}.items():
+    for argument, names in {"quasi_identifiers": quasi_identifiers, **lists}.items():
         if isinstance(names, str):
             raise InputError(
                 f"{argument} is one text", remedy='Give a list, such as ["age", "sex"]'
@@ -176,7 +185,7 @@ def _microdata(
     # A policy of the table leaves an attribute its own.
     table = TableFormat(missing=(), policy=missing)
     roles = Schema(known, table=table)
-    schema = roles.with_roles(declared, sensitive, keep, drop, unit=unit)
+    schema = roles.with_roles(declared, unit=unit, **lists)
     return schema.apply(frame)
 
 

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from anonymip.errors import VerificationFailed
 from anonymip.instances import Microdata
+from anonymip.instances.columns import missing_rows
 from anonymip.objectives import CellBatch
 from anonymip.privacy import PublishedTable, read_release, verify
 from anonymip.privacy.checks.units import units_by_class
+from anonymip.privacy.reading.text_tables import distinct
 from anonymip.problem import Problem
 from anonymip.recodings import Apart
 from anonymip.solution import Solution
@@ -35,7 +37,8 @@ def read_back(
 
     `solution`: what was to be published. `table, manifest`: the release, in files or in memory.
     `original`: file or frame to verify against; None means the table that was solved. `records`:
-    (rows,) the record of each row, by which units are counted.
+    (rows,) the record whose untouched values each row shows, by which units are counted and
+    pseudonyms held against ids.
     """
     problem = solution.problem
     form = problem.microdata.table
@@ -60,6 +63,17 @@ def read_back(
         if (units_by_class(published.classes(), units[records]) < problem.k).any():
             raise VerificationFailed(
                 f"a class of the release holds fewer than k = {problem.k} units",
+                remedy="Nothing was published; please report this",
+            )
+    for name in problem.microdata.pseudonyms:
+        if records is None:
+            continue
+        ids = problem.microdata.frame[name].iloc[records]
+        ids = ids.mask(missing_rows(ids, (*form.missing, "")))
+        pairs = np.stack([pd.factorize(ids)[0], distinct(published.pseudonyms[name].texts)[1]])
+        if len({np.unique(some, axis=-1).shape[-1] for some in (*pairs, pairs)}) > 1:
+            raise VerificationFailed(
+                f"the pseudonyms of column {name!r} do not stand for its ids one for one",
                 remedy="Nothing was published; please report this",
             )
     broken = broken_limits(problem, published)

@@ -213,6 +213,8 @@ def _assumptions(solution: Solution, keep_order: bool, is_seeded: bool) -> list[
         # Another method than the release's may have found it.
         source = solution.solver or f"the solver of {solution.bound.method}"
         assumed.append(f"the bound is what {source} reports")
+    if solution.problem.microdata.pseudonyms:
+        assumed.append("an adversary has no key of pseudonyms, and knows nobody by several rows")
     assumed += solution.problem.compiled.assumed
     if solution.problem.compiled.tier == "members":
         assumed.append("4 digits of the objective give nothing away about values inside a class")

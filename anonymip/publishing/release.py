@@ -52,6 +52,7 @@ from anonymip.publishing.manifest import (
     of_file,
     revealing_columns,
 )
+from anonymip.publishing.pseudonyms import ALGORITHM, linked_rows, pseudonym_column, read_key
 from anonymip.publishing.suppressed import (
     LEFT_OUT,
     STARRED,
@@ -98,7 +99,8 @@ class Release:
     # Of a cover: (n,) the original whose sensitive and kept values published record i shows. With
     # it the release is undone, so it stands nowhere else.
     _matching: NDArray[np.integer] | None = field(default=None, repr=False)
-    # Of a table with units: (rows,) the record of each row, as private as the matching.
+    # Of a table with units or pseudonyms: (rows,) the record whose untouched values each row
+    # shows, as private as the matching.
     _records: NDArray[np.integer] | None = field(default=None, repr=False)
 
     def read_back(
@@ -292,6 +294,7 @@ def publish(
     keep_order: bool = False,
     escape_formulas: bool = False,
     suppressed: str = "left-out",
+    pseudonym_key: bytes | str | Path | None = None,
 ) -> Release:
     """Return the release of a solution.
 
@@ -319,6 +322,10 @@ def publish(
         What becomes of suppressed records. ``"left-out"``: they have no row, and their number is
         reported. ``"starred"``: their rows show stars, and their sensitive and kept values, so that
         they have to be at least k, or none, and of the diversity that is asked for.
+    pseudonym_key
+        A file, or 16 bytes or more, with which ids become pseudonyms: who has it can tell whose a
+        pseudonym is, and the same key gives the same pseudonyms in another release. None makes a
+        new one, which nobody keeps.
 
     Raises
     ------
@@ -344,6 +351,7 @@ def publish(
     microdata = solution.problem.microdata
     refuse_layout(microdata, layout)
     refuse_choice(suppressed)
+    key = read_key(pseudonym_key, microdata.pseudonyms)
     by_cells = isinstance(solution.assignment, Patterns | Levels)
     _refuse_revealing(revealing_columns(solution), "are", by_cells=by_cells)
     published = np.flatnonzero(published_records(solution, suppressed))
@@ -359,6 +367,7 @@ def publish(
             )
         with announcing_compilation(lambda: kernels_left([solution.method])):
             matching = draw_matching(solution.problem, solution.assignment, rng)
+    shown = published if matching is None else matching
     columns: dict[str, Any] = {}
     cells: list[NDArray[np.object_]] = []
     roles = {
@@ -376,22 +385,27 @@ def publish(
                 cells.append(columns[header])
         elif name in roles:
             described.append({"name": name, "role": roles[name]})
-            column = microdata.frame[name].iloc[published if matching is None else matching]
             # Without its labels, by which pandas lays columns side by side.
-            columns[name] = untouched_column(column).reset_index(drop=True)
-    frame, records = pd.DataFrame(columns), published
+            column = microdata.frame[name].iloc[shown].reset_index(drop=True)
+            columns[name] = untouched_column(column)
+        elif name in microdata.pseudonyms:
+            described.append({"name": name, "role": "pseudonym", "algorithm": ALGORITHM})
+            ids = microdata.frame[name].iloc[shown].reset_index(drop=True)
+            columns[name] = pseudonym_column(ids, microdata.table.missing, key)
+    frame = pd.DataFrame(columns)
     if keep_order:
         frame.index = microdata.original.index[microdata.rows[published]]
     else:
         shuffled = rng.permutation(len(frame))
-        frame, records = frame.iloc[shuffled].reset_index(drop=True), published[shuffled]
+        frame, shown = frame.iloc[shuffled].reset_index(drop=True), shown[shuffled]
     cautions = [] if solution.many_suppressed is None else [solution.many_suppressed]
     cautions += [*nearly_unique_columns(microdata), *persons_of_several_rows(microdata)]
     cautions += starred_rows(solution, suppressed)
-    homogeneous = None
+    homogeneous, linking = None, [columns[name] for name in microdata.pseudonyms]
     if matching is None:
         homogeneous = count_homogeneous(cells, microdata, published)
         cautions += homogeneous_classes(homogeneous, len(published))
+    cautions += linked_rows(linking, cells if matching is None else None, solution.problem)
     if escape_formulas:
         frame = with_apostrophes(frame)
     else:
@@ -415,7 +429,7 @@ def publish(
         ),
         solution,
         _matching=matching,
-        _records=None if microdata.unit is None else records,
+        _records=None if microdata.unit is None and not linking else shown,
     )
 
 

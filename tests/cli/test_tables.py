@@ -188,6 +188,45 @@ def test_k_counts_persons(shell: Shell, told: str) -> None:
 
 
 @pytest.mark.parametrize("told", ["option", "schema"])
+def test_pseudonyms_in_place_of_ids(shell: Shell, told: str) -> None:
+    """By option or schema: verified with the key's file and without; the report names them."""
+    shell.write("visits.csv", VISITS)
+    shell.write("key.txt", "0123456789abcdef\n")
+    asked = ["-q", "age", "--sensitive", "ill", "--unit", "patient", "--pseudonym", "patient"]
+    if told == "schema":
+        toml = (
+            '[table]\nsensitive = ["ill"]\nunit="patient"\npseudonyms=["patient"]\n[attributes.age]'
+        )
+        shell.write("visits.toml", toml)
+        asked = []
+    output = ["-o", "release.csv", "--report", "report.html"]
+    outcome = shell(
+        "anonymize", "visits.csv", *asked, "-k", 2, "--pseudonym-key", "key.txt", *output
+    )
+    assert outcome.code == 0, outcome.err
+    assert "links the rows of a person" in outcome.err
+    rows = [line.split(",") for line in shell.read("release.csv").splitlines()[1:]]
+    assert len({row[0] for row in rows}) == 4
+    assert all(len(row[0]) == 20 for row in rows)
+    assert "keyed hashes that link the rows" in shell.read("report.html")
+    assert "0123456789" not in shell.read("report.html") + shell.read("release.csv.manifest.json")
+    for key, said in (
+        ([], "shuffled rows do not show"),
+        (["--pseudonym-key", "key.txt"], "key gives"),
+    ):
+        verified = shell("verify", "visits.csv", "release.csv", *key)
+        assert verified.code == 0, verified.out
+        assert said in verified.out
+    again = shell(
+        "anonymize", "visits.csv", *asked, "-k", 2, "-o", "key.txt", "--pseudonym-key", "key.txt"
+    )
+    assert again.code == 2
+    left_out = shell("anonymize", "visits.csv", "-q", "age", "--drop", "patient", "-k", 2, *output)
+    assert left_out.code == 0, left_out.err
+    assert shell.read("release.csv").splitlines()[0] in ("age", "age,ill")
+
+
+@pytest.mark.parametrize("told", ["option", "schema"])
 def test_risk_counts_persons(shell: Shell, told: str) -> None:
     """Before by option or schema; after, the manifest of the release says the unit."""
     shell.write("visits.csv", VISITS)

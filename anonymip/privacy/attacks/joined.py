@@ -377,6 +377,13 @@ def joined_candidates(
         for number, (release, one) in enumerate(zip(releases, claims, strict=True), start=1)
         if digest_finding(release, one.table.sha256)[1]
     ]
+    for name in {name for table in tables for name in table.pseudonyms}:
+        shown = [set(one.pseudonyms[name].texts) for one in tables if name in one.pseudonyms]
+        if any((one & other) - {""} for one, other in combinations(shown, 2)):
+            raise InputError(
+                f"the releases share pseudonyms of column {name!r}, which join rows of a person",
+                remedy="Publish each with a key of its own: what these leave is not counted",
+            )
     false += [
         f"Release {number} shows sensitive or kept values that the original does not have."
         for number, release in enumerate(complete, start=1)

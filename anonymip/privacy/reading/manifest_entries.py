@@ -168,7 +168,9 @@ _FORMS = {
 }
 #: What a column may say of its scale.
 SCALE_KEYS = ("precision", "format", "at_most", "at_least")
-ROLES = ("quasi-identifier", "sensitive", "keep")
+ROLES = ("quasi-identifier", "sensitive", "keep", "pseudonym")
+#: How pseudonyms are made.
+PSEUDONYMS = "HMAC-SHA256, first 20 signs of base32"
 #: What becomes of missing values.
 MISSING_POLICIES = ("error", "category", "drop", "own")
 
@@ -182,7 +184,7 @@ class Column:
     name
         Its name in the original.
     role
-        ``"quasi-identifier"``, ``"sensitive"`` or ``"keep"``.
+        ``"quasi-identifier"``, ``"sensitive"``, ``"keep"`` or ``"pseudonym"``.
     kind
         ``"numeric"``, ``"categorical"``, ``"hierarchical"`` or ``"date"``; "categorical" for
         columns published untouched.
@@ -229,6 +231,8 @@ def read_column(entry: object) -> Column:
         refuse("columns", "holds something that is not an object")
     name = value_of(entry, "name", str, "columns.")
     role = one_of(entry, "role", ROLES, "columns.")
+    if role == "pseudonym":
+        one_of(entry, "algorithm", (PSEUDONYMS,), "columns.")
     if role != "quasi-identifier":
         return Column(name, role)
     kind = one_of(entry, "kind", tuple(_FORMS), "columns.")

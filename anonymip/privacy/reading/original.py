@@ -41,6 +41,8 @@ class Original:
         Records that the missing policy left out.
     units
         (n,) texts of the column that says whom a row is about; None if there is none.
+    ids
+        (n,) texts of the columns in whose place there are pseudonyms; null where no id is.
     """
 
     columns: tuple[Column, ...]
@@ -50,6 +52,7 @@ class Original:
     rows: NDArray[np.int64]
     dropped: int = 0
     units: TextColumn | None = None
+    ids: Mapping[str, TextColumn] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -130,7 +133,11 @@ def encode_original(
     dropped = table.rows - len(rows)
     units = None if manifest.unit is None else table.columns.get(manifest.unit)
     units = None if units is None else _selected(units, rows)
-    return Original(columns, tuple(levels), codes, untouched, rows, dropped, units)
+    ids = {}
+    for name in manifest.pseudonyms:
+        one = table.columns[name]
+        ids[name] = _selected(replace(one, null=missing_in(one, (*tokens, ""))), rows)
+    return Original(columns, tuple(levels), codes, untouched, rows, dropped, units, ids)
 
 
 def domain_problems(original: Original) -> list[str]:
@@ -266,17 +273,19 @@ class Schema:
     )
     policies: Mapping[str, str] = field(default_factory=dict)
     unit: str | None = None
+    pseudonyms: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that have a role."""
-        return (*self.kinds, *self.sensitive, *self.keep, *self.drop)
+        return (*self.kinds, *self.sensitive, *self.keep, *self.drop, *self.pseudonyms)
 
     def role_of(self, name: str) -> str | None:
         """Return the declared role of a column, None if it has none."""
         if name in self.kinds:
             return "quasi-identifier"
         roles = {"sensitive": self.sensitive, "keep": self.keep, "drop": self.drop}
+        roles["pseudonym"] = self.pseudonyms
         return next((role for role, names in roles.items() if name in names), None)
 
 
@@ -322,6 +331,7 @@ def read_schema(path: str | Path | None) -> Schema | None:
         },
         {name: str(given["missing"]) for name, given in attributes.items() if "missing" in given},
         table.get("unit"),
+        _texts(table, "pseudonyms", file) or (),
     )
 
 

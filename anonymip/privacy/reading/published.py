@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +58,15 @@ class PublishedTable:
         (n, m) int32, index of each row's cell in `cells`.
     untouched
         Sensitive and kept columns by name, (n,) texts each.
+    pseudonyms
+        Columns of pseudonyms by name, likewise.
     """
 
     columns: tuple[Column, ...]
     cells: tuple[tuple[Cell, ...], ...]
     codes: NDArray[np.int32]
     untouched: dict[str, TextColumn]
+    pseudonyms: dict[str, TextColumn] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -281,7 +284,8 @@ def parse_release(
     if problems:
         return None, problems
     untouched = {column.name: table.columns[column.name] for column in manifest.untouched}
-    return PublishedTable(columns, tuple(cells), codes, untouched), []
+    pseudonyms = {name: table.columns[name] for name in manifest.pseudonyms}
+    return PublishedTable(columns, tuple(cells), codes, untouched, pseudonyms), []
 
 
 def _sentences(name: str, broken: list[tuple[int, str]]) -> list[str]:

@@ -143,7 +143,12 @@ class Manifest:
     @property
     def untouched(self) -> tuple[Column, ...]:
         """Sensitive and kept columns in order."""
-        return tuple(column for column in self.columns if column.role != "quasi-identifier")
+        return tuple(column for column in self.columns if column.role in ("sensitive", "keep"))
+
+    @property
+    def pseudonyms(self) -> tuple[str, ...]:
+        """Columns of pseudonyms in order."""
+        return tuple(column.name for column in self.columns if column.role == "pseudonym")
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -258,19 +263,19 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         ),
         left_out=read_left_out(document.get("left_out")),
         homogeneous=read_homogeneous(document.get("homogeneous"), is_cover=recoding in COVERS),
-        unit=_unit(document, recoding, names),
+        unit=_unit(document, recoding, columns),
     )
 
 
-def _unit(document: Mapping[str, Any], recoding: str, names: Sequence[str]) -> str | None:
+def _unit(document: Mapping[str, Any], recoding: str, columns: Sequence[Column]) -> str | None:
     """Return the column whose values k counts; None where it counts rows."""
     if "unit" not in document:
         return None
     unit = cast(str, value_of(document, "unit", str))
     if recoding != "classes":
         refuse("unit", "is not of classes")
-    if unit in names:
-        refuse("unit", "is a column of the release")
+    if any(column.name == unit and column.role != "pseudonym" for column in columns):
+        refuse("unit", "is a column of the release, and no pseudonyms")
     return unit
 
 
@@ -365,10 +370,12 @@ _INNER = {
     "diversity": {"l", "distinct", "matches", "t", "ordered"},
     "left_out": LEFT_OUT_KEYS,
 }
-_COLUMN_KEYS = {"name", "role"}
-_IDENTIFIER_KEYS = {
-    *("name", "role", "kind", "publish", "integer", "domain", "missing"),
-    *SCALE_KEYS,
+_KEYS_OF_ROLES = {
+    "quasi-identifier": {
+        *("name", "role", "kind", "publish", "integer", "domain", "missing"),
+        *SCALE_KEYS,
+    },
+    "pseudonym": {"name", "role", "algorithm"},
 }
 _LIMIT_KEYS = {"cap": {"attribute", "rule", "most"}, "apart": {"attribute", "rule"}}
 #: Keys that only some recodings have.
@@ -410,8 +417,7 @@ def foreign_keys(document: Mapping[str, Any]) -> int:
         count += len(set(document["objective"]) & {"costs", "pattern_costs"})
     count += len(set(document["table"]["missing"]) - {"policy", "tokens", "label"})
     for column in document["columns"]:
-        identifies = column["role"] == "quasi-identifier"
-        count += len(set(column) - (_IDENTIFIER_KEYS if identifies else _COLUMN_KEYS))
+        count += len(set(column) - _KEYS_OF_ROLES.get(column["role"], {"name", "role"}))
     for limit in document.get("limits") or ():
         count += len(set(limit) - _LIMIT_KEYS[limit["rule"]])
     return count

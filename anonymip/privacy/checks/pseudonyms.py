@@ -1,0 +1,142 @@
+"""Pseudonyms of a release: whether they stand for the ids of the original, one for one.
+
+A release does not show whose a pseudonym is. Where rows keep their order it can be seen whether all
+rows of an id have one pseudonym of their own. Of shuffled rows only how many a pseudonym has, and
+with which sensitive and kept values: those of some id. With the key it is computed again, and is
+then a kept column like any other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from base64 import b32encode
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import InputError, argument
+from anonymip.privacy.reading.original import Original
+from anonymip.privacy.reading.published import PublishedTable, dense_rows
+from anonymip.privacy.reading.text_tables import TextColumn, distinct, paired_codes
+
+_FORM = re.compile("[A-Z2-7]{20}")
+
+
+def read_key(given: bytes | str | Path) -> bytes:
+    """Return a key, or that in a file, whose last line break is no part of it."""
+    if isinstance(given, bytes):
+        return given
+    try:
+        return Path(given).read_bytes().rstrip(b"\r\n")
+    except (OSError, ValueError):
+        raise InputError(
+            f"{argument('pseudonym_key')} is no file that can be read", remedy="Check the path"
+        ) from None
+
+
+def computed(name: str, ids: TextColumn, key: bytes) -> TextColumn:
+    """Return the pseudonyms that a key gives the ids of a column; none for missing ones."""
+    values, index = distinct(ids.texts)
+    if ids.nature in ("number", "single"):
+        values = [value.removesuffix(".0") for value in values]
+    spelled = np.empty(len(values), dtype=object)
+    for place, value in enumerate(values):
+        said = f"{len(name)}:{name}{value}".encode("utf-8", "surrogatepass")
+        digest = hmac.new(key, said, hashlib.sha256).digest()
+        spelled[place] = b32encode(digest)[:20].decode()
+    return TextColumn(np.where(ids.null, "", spelled[index]), ids.null)
+
+
+def form_problems(name: str, column: TextColumn, ids: TextColumn) -> list[str]:
+    """Return where a column of pseudonyms holds something else, an id of the original say."""
+    values, index = distinct(column.texts)
+    known = set(distinct(ids.texts)[0])
+    said = [
+        "is an id of the original"
+        if value and value in known
+        else ""
+        if not value or _FORM.fullmatch(value)
+        else "is no pseudonym"
+        for value in values
+    ]
+    rows = np.flatnonzero(np.array([text != "" for text in said], np.bool_)[index])
+    return [f"Column {name!r}, published row {r + 1}: the cell {said[index[r]]}." for r in rows[:1]]
+
+
+def link_problems(
+    name: str, published: PublishedTable, original: Original, *, in_order: bool
+) -> list[str]:
+    """Return why pseudonyms do not stand for ids one for one.
+
+    `in_order`: whether row i shows what record i has, if there are as many rows. Otherwise every
+    pseudonym needs an id of its own with as many rows that have the same sensitive and kept values;
+    where records are left out, with as many rows or more. Complexity: O(n log n).
+    """
+    after, ids = published.pseudonyms[name], original.ids[name]
+    persons, shown = distinct(ids.texts)[1], distinct(after.texts)[1]
+    nobody, nameless = ids.null, after.texts == ""
+    whole = published.n == original.n
+    if in_order and whole:
+        wrong = nobody != nameless
+        both = np.stack([persons, shown])[:, ~nobody & ~nameless]
+        for one, other in (both, both[::-1]):
+            first = np.zeros(int(one.max(initial=0)) + 1, np.int64)
+            first[one[::-1]] = other[::-1]
+            rows = np.flatnonzero(~nobody & ~nameless)
+            wrong[rows] |= other != first[one]
+        if not wrong.any():
+            return []
+        row = int(np.argmax(wrong)) + 1
+        return [f"Column {name!r}, published row {row}: the pseudonym is not that of its id."]
+    lost = int(nobody.sum()) - int(nameless.sum())
+    if not 0 <= lost <= original.n - published.n:
+        return [f"Column {name!r}: other numbers of rows without a pseudonym and without an id."]
+    if not whole:
+        given = np.sort(np.bincount(persons[~nobody]))[::-1]
+        used = np.bincount(shown[~nameless])
+        used = np.sort(used[used > 0])[::-1]
+        if len(used) <= len(given) and (used <= given[: len(used)]).all():
+            return []
+        return [f"Column {name!r}: the pseudonyms have more rows than the ids of the original."]
+    groups = np.zeros(original.n + published.n, np.int64)
+    pairs = [
+        np.concatenate(paired_codes(original.untouched[one], column))
+        for one, column in published.untouched.items()
+    ]
+    if pairs:
+        groups = dense_rows(np.stack(pairs, axis=1))
+    before, now = groups[: original.n], groups[original.n :]
+    missing = _kinds(persons, before, ~nobody) - _kinds(shown, now, ~nameless)
+    if not missing:
+        return []
+    alike = "as many rows of the same sensitive and kept values"
+    return [f"Column {name!r}: {missing.total()} ids have no pseudonym with {alike}."]
+
+
+def _kinds(
+    persons: NDArray[np.int64], groups: NDArray[np.int64], named: NDArray[np.bool_]
+) -> Counter[bytes]:
+    """Return how many persons have the same groups in their rows, each as often."""
+    order = np.lexsort((groups, persons))
+    order = order[named[order]]
+    begins = np.flatnonzero(np.diff(persons[order])) + 1
+    parts = np.split(groups[order], begins)
+    return Counter(part.tobytes() for part in parts if len(part))
+
+
+def told(names: Sequence[str], *, in_order: bool, by_key: bool) -> str:
+    """Return what is checked of the pseudonyms of these columns."""
+    columns = ", ".join(map(repr, names))
+    if by_key:
+        return f"The pseudonyms of {columns} are those that the key gives to the ids."
+    if in_order:
+        return f"The pseudonyms of {columns} stand for the ids row by row, one for one."
+    return (
+        f"The pseudonyms of {columns} have as many rows, with the same sensitive and kept values, "
+        "as ids of the original; whose each is, shuffled rows do not show without the key."
+    )
