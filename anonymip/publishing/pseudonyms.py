@@ -56,8 +56,8 @@ def read_key(given: bytes | str | Path | None, pseudonyms: Sequence[str]) -> byt
 
 
 _MAKE_ONE = (
-    "Write random signs into a file, such as secrets.token_hex() gives in Python; or give none, and "
-    "a new key is made and thrown away"
+    "Write random signs into a file, such as secrets.token_hex() gives in Python; or give none, "
+    "and a new key is made and thrown away"
 )
 
 
