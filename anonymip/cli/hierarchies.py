@@ -1,4 +1,4 @@
-"""The command that writes the hierarchy of the codes of a column, to look at or to change."""
+"""The command that writes the hierarchy of a column of codes or dates, to look at or change."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from anonymip.files import replacing
 @spread
 def hierarchy(
     table: Annotated[
-        str, typer.Argument(metavar="TABLE", help="A file, or a database, with the codes.")
+        str, typer.Argument(metavar="TABLE", help="A file, or a database, with the column.")
     ],
     *,
     column: Annotated[
         str,
         typer.Option(
-            "-q", "--quasi-identifier", help="The column of the codes.", rich_help_panel=TABLE
+            "-q", "--quasi-identifier", help="The column of codes or dates.", rich_help_panel=TABLE
         ),
     ],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The hierarchy: one line a code.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="The hierarchy: one line a value.")
+    ],
     mask: Annotated[
         str | None,
         typer.Option(
@@ -59,6 +61,22 @@ def hierarchy(
             rich_help_panel=TABLE,
         ),
     ] = None,
+    calendar: Annotated[
+        bool,
+        typer.Option(
+            "--calendar",
+            help="In place of a mask: dates in months, quarters, years, decades.",
+            rich_help_panel=TABLE,
+        ),
+    ] = False,
+    date_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="With --calendar: the form of dates, such as %d.%m.%Y (default: ISO 8601).",
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
     root: Annotated[
         str, typer.Option("--root", help="Name of the whole.", rich_help_panel=TABLE)
     ] = "*",
@@ -73,11 +91,11 @@ def hierarchy(
     ] = None,
     form: FormatOptions,
 ) -> None:
-    """Write the hierarchy of a column of codes: masked from one side, or cut at separators.
+    """Write the hierarchy of a column: of codes, masked or cut at separators, or of dates.
 
     The file is one to look at and to change; a schema names it: hierarchy = "postcode.csv".
     """
-    from anonymip.instances import TableFormat
+    from anonymip.instances import Attribute, Hierarchy, Microdata, TableFormat
     from anonymip.instances.columns import missing_rows, unknown_column
     from anonymip.instances.hierarchies.codes import CodeRule
     from anonymip.instances.hierarchies.hierarchy import read_hierarchy
@@ -86,19 +104,36 @@ def hierarchy(
     refuse_targets([Path(table), *([above] if above else [])], output)
     given = {name: one for name, one in form.written.items() if one is not None}
     layout = TableFormat(**given, missing=missing_tokens(missing_values) or ("",))  # type: ignore[arg-type]
-    rule = CodeRule(
-        mask, _numbers(shown), cut, None if above is None else read_hierarchy(above), root
-    )
+    if calendar and (mask or shown or cut or above):
+        raise InputError("--calendar is given beside a rule of codes", remedy="Give one of them")
+    if date_format is not None and not calendar:
+        raise InputError("--format is that of dates", remedy="Give --calendar as well")
     source = form.table(table)
     frame = read_table(source, layout) if source is table else source
     if column not in frame.columns:
         raise unknown_column(column, "quasi-identifier", list(map(str, frame.columns)), ())
-    codes = frame[column][~missing_rows(frame[column], layout.missing)]
-    made = rule.hierarchy(codes.astype(object).map(str).unique())
+    if calendar:
+        dates = Attribute(column, "date", publish="node", format=date_format, missing="drop")
+        data = Microdata(frame[[column]], (dates,), table=layout)
+        tree = data.attributes[0].hierarchy
+        assert tree is not None
+        path_of = {path[0]: [*path[:-1], root] for path in tree.paths}
+        told = data.original[column].iloc[data.rows].astype(object).map(str)
+        paths = dict(zip(told, data.frame[column].map(path_of), strict=True))
+        # The text of the table stands below its day, where it is not written as one.
+        made = Hierarchy(
+            [path if text == path[0] else [text, *path] for text, path in paths.items()]
+        )
+    else:
+        lifted = None if above is None else read_hierarchy(above)
+        codes = frame[column][~missing_rows(frame[column], layout.missing)]
+        rule = CodeRule(mask, _numbers(shown), cut, lifted, root)
+        made = rule.hierarchy(codes.astype(object).map(str).unique())
     with replacing(output) as (file,), file.open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream, delimiter=";", lineterminator="\n").writerows(made.paths)
-    say(out, f"written: {output}, {len(made.paths)} codes, {made.height} levels above them")
-    say(out, "It holds the codes of the table: it is as private as the table.")
+    what = "dates" if calendar else "codes"
+    say(out, f"written: {output}, {len(made.paths)} {what}, {made.height} levels above them")
+    say(out, "It holds the values of the table: it is as private as the table.")
 
 
 def _numbers(listed: str | None) -> tuple[int, ...]:

@@ -260,7 +260,10 @@ def _quasi_identifier(
 def _fate(attribute: Attribute) -> str:
     """Return how a quasi-identifier is published."""
     forms = {"range": "ranges", "set": "sets of values", "node": "values or groups of a hierarchy"}
-    parts = [f"generalized: {forms[str(attribute.publish)]}"]
+    form = forms[str(attribute.publish)]
+    if attribute.kind == "date" and attribute.publish == "node":
+        form = "days, months, quarters, years or decades"
+    parts = [f"generalized: {form}"]
     told = {
         "precision": "precision {}",
         "at_most": "one group from {} up",

@@ -11,6 +11,7 @@ from numbers import Real
 from typing import Any, Literal, cast, get_args
 
 from anonymip.errors import InputError, did_you_mean, unknown_name
+from anonymip.instances.hierarchies.calendar import Calendar
 from anonymip.instances.hierarchies.hierarchy import Hierarchy
 from anonymip.instances.scale import Scale, Unit, number_at, scale_of, unit_text
 from anonymip.instances.table_format import MISSING_POLICIES
@@ -22,7 +23,7 @@ _PUBLISH_OF_KIND: dict[str, tuple[Publish, ...]] = {
     "numeric": ("range", "set"),
     "categorical": ("set",),
     "hierarchical": ("node",),
-    "date": ("range",),
+    "date": ("range", "node"),
 }
 #: Sums and products of weights stay numbers up to here.
 _HEAVIEST = 1e100
@@ -47,11 +48,12 @@ class Attribute:
     integer
         Whether a numeric attribute takes whole numbers only.
     hierarchy
-        The generalization hierarchy of a hierarchical attribute.
+        The generalization hierarchy of a hierarchical attribute. That of dates published as nodes
+        is the calendar, which :class:`Microdata` fills in.
     publish
         Form of a generalized cell: ``"range"`` or ``"set"`` for numeric attributes, ``"set"`` for
-        categorical, ``"node"`` for hierarchical ones, ``"range"`` for dates. None takes the first
-        of these.
+        categorical, ``"node"`` for hierarchical ones, ``"range"`` or ``"node"`` for dates: a day,
+        month, quarter, year or decade. None takes the first of these.
     precision
         How finely values are published, and counted in all losses: the width of a step of numbers,
         5 for ages 35 to 39 and 40 to 44; of dates ``"day"``, ``"month"``, ``"quarter"``,
@@ -118,7 +120,10 @@ class Attribute:
                 f"attribute {self.name!r}: integer is for numeric attributes",
                 remedy="Leave integer out, or declare the attribute numeric",
             )
-        if (self.hierarchy is None) == (self.kind == "hierarchical"):
+        on_calendar = self.kind == "date" and self.publish == "node"
+        if not (on_calendar and isinstance(self.hierarchy, Calendar | None)) and (
+            (self.hierarchy is None) == (self.kind == "hierarchical")
+        ):
             raise InputError(
                 f"attribute {self.name!r}: a hierarchy belongs to a hierarchical attribute, "
                 "and only to one",
@@ -133,7 +138,8 @@ class Attribute:
             given = getattr(self, end)
             if isinstance(given, date):  # as TOML and Python have it; manifests hold texts
                 object.__setattr__(self, end, given.isoformat()[:10])
-        if not self.is_numeric and any(value is not None for value in self.scaling.values()):
+        is_scaled = self.kind in ("numeric", "date")
+        if not is_scaled and any(value is not None for value in self.scaling.values()):
             raise InputError(
                 f"attribute {self.name!r}: precision, format, at_most and at_least are for numbers "
                 "and dates",
@@ -224,18 +230,27 @@ class Attribute:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether numbers stand for the values, as they do for dates."""
-        return self.kind in ("numeric", "date")
+        """Whether numbers stand for the values, as they do for dates published as ranges."""
+        return self.generalized == "numeric"
+
+    @property
+    def generalized(self) -> Literal["numeric", "categorical", "hierarchical"]:
+        """The kind as losses and models see it: dates are numbers, or leaves of the calendar."""
+        if self.kind == "date":
+            return "numeric" if self.publish == "range" else "hierarchical"
+        return self.kind
 
     @property
     def is_whole(self) -> bool:
         """Whether the numbers that stand for the values are whole, each of them permissible."""
-        return self.kind == "date" or (self.integer and self.scale.precision is None)
+        if self.kind == "date":
+            return self.is_numeric
+        return self.integer and self.scale.precision is None
 
     @property
     def bounds(self) -> tuple[float, float] | None:
         """Ends of a declared domain of numbers or dates, as they are given; None without one."""
-        if self.domain is None or not self.is_numeric:
+        if self.domain is None or self.kind not in ("numeric", "date"):
             return None
         if self.kind == "date":
             unit = cast(Unit, self.scale.precision)

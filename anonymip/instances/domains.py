@@ -101,7 +101,7 @@ class Domains:
                 )
         return cls(
             microdata.names,
-            tuple("numeric" if one.is_numeric else one.kind for one in given),
+            tuple(one.generalized for one in given),
             tuple(str(attribute.publish) for attribute in given),
             ends[:, 0],
             ends[:, 1],

@@ -219,6 +219,10 @@ class Inspection:
                 policy = "category" if one.kind == "categorical" else "own"
                 share = f"{100 * one.missing / self.rows:.1f} % of the rows"
                 lines.append(f'missing = "{policy}"  # {share}; "drop" leaves them out')
+            if one.kind == "date":
+                lines.append(
+                    '# publish = "node"  # in place of ranges: 1968-08, 1968-Q3, 1968, 1960s'
+                )
             if one.kind == "numeric":
                 lines.append("# domain = [0, 100]  # declare it: the observed ends tell of persons")
         return "\n".join((*lines, ""))

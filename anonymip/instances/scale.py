@@ -36,6 +36,7 @@ _ISO = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?"
 )
 _EPOCH = date(1970, 1, 1).toordinal()
+_MONTHS_IN: dict[str, int] = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 
 
 def unit_of(day: date, unit: Unit) -> int:
@@ -43,7 +44,7 @@ def unit_of(day: date, unit: Unit) -> int:
     if unit == "day":
         return day.toordinal() - _EPOCH
     months = 12 * (day.year - 1970) + day.month - 1
-    return months // {"month": 1, "quarter": 3, "year": 12, "decade": 120}[unit]
+    return months // _MONTHS_IN[unit]
 
 
 def unit_text(number: int, unit: Unit) -> str:
@@ -56,6 +57,17 @@ def unit_text(number: int, unit: Unit) -> str:
     year, part = divmod(number, a_year)
     ends = {"month": f"-{part + 1:02}", "quarter": f"-Q{part + 1}", "year": ""}
     return f"{1970 + year:04}{ends[unit]}"
+
+
+def units_around(number: int, unit: Unit) -> list[str]:
+    """Return what a release writes for a unit, and for each coarser one that it lies in."""
+    if unit == "day":
+        months = unit_of(date.fromordinal(number + _EPOCH), "month")
+    else:
+        months = number * _MONTHS_IN[unit]
+    coarser = get_args(Unit)[get_args(Unit).index(unit) + 1 :]
+    above = [unit_text(months // _MONTHS_IN[one], one) for one in coarser]
+    return [unit_text(number, unit), *above]
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,30 @@ def test_a_hierarchy_of_codes_is_written(shell: Any) -> None:
         assert shell.files() == before
 
 
+def test_a_hierarchy_of_dates_is_written(shell: Any) -> None:
+    """Texts of the table stand below their days; rules of codes are not mixed in."""
+    shell.write("born.csv", "iso,born,age\n1968-08-03,03.08.1968,1\n,,2\n1971-12-31,31.12.1971,3\n")
+    asked = ("hierarchy", "born.csv", "--calendar", "-o", "calendar.csv")
+    above = "1968-08;1968-Q3;1968;1960s"
+    for column, more, line in (
+        ("iso", (), f"1968-08-03;{above};*"),
+        ("born", ("--format", "%d.%m.%Y", "--root", "any"), f"03.08.1968;1968-08-03;{above};any"),
+    ):
+        result = shell(*asked, "-q", column, *more)
+        assert result.code == 0, result.err
+        assert "2 dates" in result.out
+        assert (shell.folder / "calendar.csv").read_text().splitlines()[0] == line
+    for wrong, words in (
+        (("--mask", "right"), "--calendar is given beside a rule of codes"),
+        ((), "column 'born' holds a value that is no date"),
+    ):
+        refused = shell(*asked, "-q", "born", *wrong)
+        assert refused.code == 2
+        assert words in refused.err
+    refused = shell("hierarchy", "born.csv", "-q", "iso", "--format", "%d", "-o", "other.csv")
+    assert "--format is that of dates" in refused.err
+
+
 def test_inspect_tells_a_line_a_column_and_writes_a_schema(german: Shell) -> None:
     """The schema is read by the next command as it is; no value is told anywhere."""
     made = german("inspect", "german.csv", "-o", "german.toml", "--json", "found.json")

@@ -83,7 +83,7 @@ def _section(folder: Path, column: Column) -> list[str]:
 
 def _scale(column: Column) -> list[str]:
     scale = attribute_of(column)
-    given = {"kind": scale.kind, **scale.scaling}
+    given = {"kind": scale.kind, "publish": scale.publish, **scale.scaling}
     if scale.kind == "numeric":
         given["integer"] = scale.integer
     return [f"{name} = {json.dumps(one)}" for name, one in given.items() if one is not None]

@@ -34,6 +34,7 @@ def attribute_of(column: Column) -> Attribute:
                 for name, end in (("at_most", scale.most), ("at_least", scale.least))
                 if end is not None
             },
+            publish=column.publish,  # type: ignore[arg-type]
             missing="own" if column.misses else None,
         )
     return Attribute(

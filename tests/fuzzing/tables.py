@@ -102,6 +102,8 @@ def _hierarchical(rng: random.Random, name: str, n: int) -> Column:
 
 
 _UNITS = ("day", "month", "quarter", "year", "decade")
+#: Of a hierarchy that the judge looks through.
+_MOST_UNITS = 400
 
 
 def _number_of(day: date, unit: str) -> int:
@@ -135,6 +137,39 @@ def _dates(rng: random.Random, name: str, n: int) -> Column:
     return _grouped(rng, name, numbers, Scale(told, unit, form))
 
 
+def _on_calendar(rng: random.Random, column: Column) -> Column:
+    """Return a column of dates published as units of the calendar, or the column as it is."""
+    scale = column.scale
+    if scale is None or scale.unit is None or rng.random() < 0.5:
+        return column
+    numbers = [int(value) for value in column.values]
+    low, high = min(numbers), max(numbers)
+    if high - low > _MOST_UNITS:
+        return column
+    months = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
+    paths = []
+    for number in range(low, high + 1):
+        first = number * months.get(scale.unit, 0)
+        if scale.unit == "day":
+            first = _number_of(date(1970, 1, 1) + timedelta(number), "month")
+        above = [
+            replace(scale, unit=unit).shown(first // months[unit], last=False)
+            for unit in _UNITS[_UNITS.index(scale.unit) + 1 :]
+        ]
+        label = scale.shown(number, last=False)
+        sign = "+" if number == scale.most else "-" if number == scale.least else ""
+        paths.append((label + sign, *([label + sign] * len(above) if sign else above), "*"))
+    values = tuple(paths[number - low][0] for number in numbers)
+    return replace(
+        column,
+        kind="hierarchical",
+        values=values,
+        publish="node",
+        integer=False,
+        paths=tuple(paths),
+    )
+
+
 def _steps(rng: random.Random, name: str, n: int) -> Column:
     step = rng.choice([None, 5.0, 10.0, 0.1, 0.25])
     places = rng.choice([0, 2]) if step in (0.1, 0.25) or step is None else 0
@@ -162,6 +197,7 @@ def draw_table(rng: random.Random, n: int, m: int, *, diverse: bool) -> Table:
         columns.append(draw(rng, f"q{a}", n))
     if n > 2 and rng.random() < 0.3:
         columns = [_with_twins(rng, column) for column in columns]
+    columns = [_on_calendar(rng, column) for column in columns]
     sensitive = []
     if diverse or rng.random() < 0.2:
         for at in range(rng.choice([1, 1, 1, 2])):

@@ -375,7 +375,7 @@ class Members:
 
     def _kind(self, attribute: int) -> str:
         given = self._microdata.attributes[attribute]
-        return "numeric" if given.is_numeric else given.kind
+        return given.generalized
 
     def _at(self, name: str) -> int:
         try:

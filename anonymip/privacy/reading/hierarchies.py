@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from anonymip.errors import InputError, argument
+from anonymip.privacy.reading.cell_grammar import CellError
 from anonymip.privacy.reading.manifest_entries import Column
 
 #: A hierarchy as it is handed over: for each value its path to the root, or the file of the paths.
@@ -81,16 +82,19 @@ def read_nodes(
     given: Mapping[str, Paths],
     codes_of: Callable[[str], tuple[list[str], list[str]]] = lambda _: ([], []),
 ) -> dict[str, Nodes]:
-    """Return the hierarchies of the columns that need one.
+    """Return the hierarchies of the columns that need one; that of dates is the calendar.
 
-    `columns`: the quasi-identifiers. `files`: files of hierarchies that a schema names, or the
-    paths that it writes out, by column. `given`: hierarchies handed over, which go before those of
-    the schema. `codes_of`: the values of a column, and those that are no codes, for rules of codes.
-    Raises InputError if one is missing, cannot be read or is no tree.
+    `columns`: the quasi-identifiers, with the domains that hold. `files`: files of hierarchies that
+    a schema names, or the paths that it writes out, by column. `given`: hierarchies handed over,
+    which go before those of the schema. `codes_of`: the values of a column, and those that are no
+    codes, for rules of codes. Raises InputError if one is missing, cannot be read or is no tree.
     """
     found: dict[str, Nodes] = {}
     for column in columns:
-        if column.kind != "hierarchical":
+        if not column.is_node:
+            continue
+        if column.kind == "date" and column.name not in given:
+            found[column.name] = _calendar(column, *codes_of(column.name))
             continue
         source = given.get(column.name, files.get(column.name))
         if source is None:
@@ -104,6 +108,30 @@ def read_nodes(
         paths = _read_paths(Path(source), name) if isinstance(source, (str, Path)) else source
         found[name] = nodes_of_paths(name, paths)
     return found
+
+
+def _calendar(column: Column, values: Iterable[str], others: Sequence[str]) -> Nodes:
+    """Return the nodes of a column of dates: all units of its domain, else of its values."""
+    ends: Any = column.domain
+    if ends is None:
+        numbers = unit_numbers(column, values)
+        ends = (min(numbers), max(numbers)) if numbers else (0, -1)
+    depth = 1 + len(column.scale.path(0.0))
+    if ends[1] - ends[0] >= _MOST:
+        _refuse(column.name, "has too many units of the calendar")
+    paths = [[*column.scale.path(one), "*"] for one in range(int(ends[0]), int(ends[1]) + 1)]
+    return nodes_of_paths(column.name, [*paths, *([one] * (depth - 1) + ["*"] for one in others)])
+
+
+def unit_numbers(column: Column, values: Iterable[str]) -> list[float]:
+    """Return the numbers of the units of dates. Raises InputError if a value is none."""
+    try:
+        return [column.scale.value(value) for value in values]
+    except CellError as error:
+        raise InputError(
+            f"column {column.name!r} of the original holds a value that {error}",
+            remedy="The manifest calls it a date: check that both belong together",
+        ) from None
 
 
 def _read_paths(file: Path, name: str) -> list[list[str]]:

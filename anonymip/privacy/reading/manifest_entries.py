@@ -164,7 +164,7 @@ _FORMS = {
     "numeric": ("range", "set"),
     "categorical": ("set",),
     "hierarchical": ("node",),
-    "date": ("range",),
+    "date": ("range", "node"),
 }
 #: What a column may say of its scale.
 SCALE_KEYS = ("precision", "format", "at_most", "at_least")
@@ -212,13 +212,13 @@ class Column:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether numbers stand for the values, as they do for dates."""
-        return self.kind in ("numeric", "date")
+        """Whether numbers stand for the values, as they do for dates published as ranges."""
+        return self.kind in ("numeric", "date") and not self.is_node
 
     @property
     def is_node(self) -> bool:
-        """Whether its cells are nodes of a hierarchy."""
-        return self.kind == "hierarchical"
+        """Whether its cells are nodes of a hierarchy, of dates that of the calendar."""
+        return self.publish == "node"
 
 
 def read_column(entry: object) -> Column:

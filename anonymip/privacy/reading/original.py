@@ -124,7 +124,9 @@ def encode_original(
         if decimal == "," and column.kind == "numeric" and source.nature == "text":
             texts = with_points(texts)
         texts = _filled(column, texts[rows], absent[rows], rows, manifest)
-        label = manifest.table.label if manifest.policy_of(column) == "own" else None
+        policy = manifest.policy_of(column)
+        # Beside nodes the label is a value like any other.
+        label = manifest.table.label if column.is_node or policy == "own" else None
         level, codes[:, attribute] = _encode(column, texts, rows, label)
         levels.append(level)
     untouched = {
@@ -219,14 +221,19 @@ def _filled(
 def _encode(
     column: Column, texts: NDArray[np.object_], rows: NDArray[np.int64], label: str | None
 ) -> tuple[NDArray[np.generic], NDArray[np.int32]]:
-    """Return levels and codes of a column; `label` stands for a missing number."""
+    """Return levels and codes of a column; `label` stands for a missing number or date."""
     values, index = distinct(texts)
     spelled: NDArray[np.generic]
-    if column.is_numeric:
-        spelled = np.empty(len(values), np.float64)
+    if column.is_numeric or column.kind == "date":
+        spelled = np.empty(len(values), np.float64 if column.is_numeric else object)
         for place, value in enumerate(values):
             try:
-                spelled[place] = np.inf if value == label else column.scale.value(value)
+                if column.is_numeric:
+                    spelled[place] = np.inf if value == label else column.scale.value(value)
+                elif value != label:
+                    spelled[place] = column.scale.path(column.scale.value(value))[0]
+                else:
+                    spelled[place] = label
             except CellError as error:
                 row = int(rows[np.argmax(index == place)]) + 1
                 raise InputError(
@@ -425,7 +432,11 @@ def read_inputs(
         filled = policy in ("category", "own") and absent.any()
         return distinct(column.texts[~absent])[0], [claims.table.label] if filled else []
 
-    nodes = read_nodes(claims.quasi_identifiers, known.hierarchies, hierarchies or {}, codes_of)
+    columns_asked = [
+        _with_domain(column, given, None) if column.kind == "date" else column
+        for column in claims.quasi_identifiers
+    ]
+    nodes = read_nodes(columns_asked, known.hierarchies, hierarchies or {}, codes_of)
     mark = decimal or known.decimal or claims.table.decimal
     records = encode_original(source, claims, given, nodes, mark)
     return Inputs(claims, given, source, nodes, records)

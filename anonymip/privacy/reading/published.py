@@ -343,12 +343,12 @@ def _missing_cell(column: Column, texts: list[str], manifest: Manifest) -> Cell 
 def _read_cell(
     column: Column, texts: list[str], below: Mapping[str, tuple[str, ...]] | None
 ) -> Cell:
+    if column.is_node:
+        return read_node_cell(texts[0], below)
     if not column.scale.is_plain:
         return column.scale.pair(*texts) if len(texts) == 2 else column.scale.cell(texts[0])
     if len(texts) == 2:
         return read_numeric_pair(texts[0], texts[1], integer=column.integer)
     if column.is_numeric:
         return read_numeric_cell(texts[0], publish=column.publish, integer=column.integer)
-    if column.is_node:
-        return read_node_cell(texts[0], below)
     return read_text_cell(texts[0])

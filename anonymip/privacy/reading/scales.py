@@ -78,6 +78,29 @@ class Scale:
             number = min(number, self.most)
         return number if self.least is None else max(number, self.least)
 
+    def path(self, number: float) -> list[str]:
+        """Return what stands for the number of a unit in the calendar, and the units around it.
+
+        An open group lies in no unit: it stands on each level.
+        """
+        assert self.unit is not None
+        months = int(number) * _MONTHS_IN.get(self.unit, 0)
+        day = ""
+        if self.unit == "day":
+            date = datetime.date(1970, 1, 1) + datetime.timedelta(days=int(number))
+            months, day = (date.year - 1970) * 12 + date.month - 1, f"-{date.day:02}"
+        year, month = 1970 + months // 12, months % 12
+        written = {
+            "day": f"{year:04}-{month + 1:02}{day}",
+            "month": f"{year:04}-{month + 1:02}",
+            "quarter": f"{year:04}-Q{month // 3 + 1}",
+            "year": f"{year:04}",
+            "decade": f"{year // 10:03}0s",
+        }
+        labels = list(written.values())[list(written).index(self.unit) :]
+        sign = "+" if number == self.most else "-" if number == self.least else ""
+        return [labels[0] + sign] * len(labels) if sign else labels
+
     def declared_end(self, given: object) -> float:
         """Return the number of an end of a domain, or of an open group, as it is declared.
 

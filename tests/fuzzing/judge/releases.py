@@ -68,7 +68,7 @@ def read_cell(text: str, column: Column) -> Cell:
         return STAR
     if column.misses and text in _WITHOUT_VALUE:
         return _WITHOUT_VALUE[text]
-    if column.scale is not None:
+    if column.scale is not None and not column.paths:
         if text not in (known := column.scaled_cells()):
             raise Malformed("a cell of no steps, units and groups of its column")
         return known[text]
