@@ -248,6 +248,7 @@ def _experiment_of(
         separator=written["separator"],
         encoding=written["encoding"],
         decimal=written["decimal"],
+        sheet=written["sheet"],
         missing_values=missing_tokens(table.missing_values) or (),
         samples=drawn,
     )

@@ -73,6 +73,10 @@ class FormatOptions:
     decimal: Annotated[
         str | None, typer.Option("--decimal", help="Decimal mark of numbers: a point or a comma.")
     ] = None
+    sheet: Annotated[
+        str | None,
+        typer.Option("--sheet", help="Of a workbook: name or number of the sheet; default: 1."),
+    ] = None
     query: Annotated[
         str | None,
         typer.Option("--query", help='Of the database whose address TABLE is: "select ...".'),
@@ -80,8 +84,9 @@ class FormatOptions:
 
     def table(self, source: str) -> Any:
         """Return what the database answers that a source is the address of; else the source."""
-        from anonymip.instances.readers import is_address, read_table
+        from anonymip.instances.readers import is_address, read_table, refuse_sheet
 
+        refuse_sheet(source, self.sheet)
         if is_address(source) or self.query is not None:
             return read_table(_ADDRESSES.get(source, source), query=self.query)
         return source
@@ -90,7 +95,8 @@ class FormatOptions:
     def written(self) -> dict[str, str | None]:
         """How the file is written, by the names of :class:`anonymip.TableFormat`."""
         separator = "\t" if self.separator in ("\\t", "tab") else self.separator
-        return {"separator": separator, "encoding": self.encoding, "decimal": self.decimal}
+        written = {"separator": separator, "encoding": self.encoding, "decimal": self.decimal}
+        return {**written, "sheet": self.sheet}
 
 
 @dataclass(frozen=True)

@@ -204,7 +204,7 @@ class Inspection:
             )
         lines += ["", "[table]"]
         form, default = asdict(self.table), TableFormat(missing=self.table.missing)
-        for key in ("separator", "encoding", "decimal", "header", "columns"):
+        for key in ("separator", "encoding", "decimal", "header", "columns", "sheet"):
             if form[key] != getattr(default, key):
                 lines.append(f"{key} = {_toml(form[key])}")
         lines.append(f"missing = {_toml(self.table.missing)}")
@@ -311,6 +311,7 @@ def _format_in_words(table: TableFormat) -> str:
     words = [f"separator {table.separator!r}", f"encoding {table.encoding}"]
     words += ["decimal comma"] if table.decimal == "," else []
     words += [] if table.header else ["no header line"]
+    words += [] if table.sheet is None else [f"sheet {table.sheet!r}"]
     tokens = [text for text in table.missing if text]
     words += [f"missing values {', '.join(map(repr, tokens))}"] if tokens else []
     return ", ".join(words)

@@ -19,7 +19,7 @@ from typing import Any
 
 import pandas as pd
 
-from anonymip.errors import InputError, argument, missing_extra
+from anonymip.errors import InputError, argument, did_you_mean, missing_extra
 from anonymip.instances.table_format import TableFormat, reading_name
 
 #: Endings of files that are no text.
@@ -37,7 +37,7 @@ def read_table(
     """Read a CSV, Parquet or Excel file, or what a database answers.
 
     All columns of a CSV come as text, exactly as written; the schema decides later which of them
-    are numbers. Of a workbook the first sheet is read, its first row as the names; of formulas the
+    are numbers. Of a workbook one sheet is read, its first row as the names; of formulas the
     values that were computed last. A column of a workbook that mixes numbers with texts is one of
     texts.
 
@@ -48,7 +48,7 @@ def read_table(
         anything else text. Or the address of a database as SQLAlchemy has it:
         ``sqlite:///people.db``.
     table
-        Format of a text file.
+        Format of a text file; the sheet of a workbook.
     query
         What the database is asked: ``"select ..."``. Nothing is written to it.
 
@@ -59,6 +59,8 @@ def read_table(
         the database does not answer; if the package that reads it is not installed. Passwords of
         addresses stand in no message.
     """
+    sheet = None if table is None else table.sheet
+    refuse_sheet(path, sheet)
     if is_address(path):
         return _read_query(str(path), query)
     if query is not None:
@@ -70,7 +72,7 @@ def read_table(
     if not os.path.isfile(file):
         raise InputError(f"there is no file {file}", remedy="Check the path")
     if file.suffix.lower() in EXCEL:
-        return _read_excel(file)
+        return _read_excel(file, sheet)
     if file.suffix.lower() in PARQUET:
         try:
             return pd.read_parquet(file)
@@ -87,7 +89,16 @@ def read_table(
     return _read_text(file, table or TableFormat())
 
 
-def _read_excel(file: Path) -> pd.DataFrame:
+def refuse_sheet(path: str | Path, sheet: str | int | None) -> None:
+    """Refuse a sheet of what is no workbook."""
+    if sheet is not None and (is_address(path) or Path(path).suffix.lower() not in EXCEL):
+        raise InputError(
+            f"{argument('sheet')} is given, and the table is no workbook",
+            remedy=f"Give a file {' or '.join(EXCEL)}, or leave the sheet out",
+        )
+
+
+def _read_excel(file: Path, asked: str | int | None) -> pd.DataFrame:
     try:
         from openpyxl import load_workbook
     except ImportError:
@@ -96,10 +107,13 @@ def _read_excel(file: Path) -> pd.DataFrame:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what is lost if it were written again
             book = load_workbook(file, read_only=True, data_only=True)
-            sheet = book.worksheets[0]
+            place = _place_of_sheet(file, asked, [sheet.title for sheet in book.worksheets])
+            sheet = book.worksheets[place]
             sheet.reset_dimensions()
             rows = [list(row) for row in sheet.iter_rows(values_only=True)]
             book.close()
+    except InputError:
+        raise
     except Exception as error:  # noqa: BLE001 a damaged file raises anything
         raise InputError(
             f"{file} cannot be read as Excel ({type(error).__name__})", remedy="Check the file"
@@ -116,13 +130,28 @@ def _read_excel(file: Path) -> pd.DataFrame:
     if "" in names:
         raise InputError(
             f"{file}: the column at position {names.index('') + 1} has no name",
-            remedy="Name every column in the first row of the first sheet, and leave no other "
-            "cells beside the table",
+            remedy="Name every column in the first row of the sheet, and leave no other cells "
+            f"beside the table; {argument('sheet', ...)} says which sheet is read",
         )
     _refuse_repeated(file, names)
     columns = zip(*table[1:], strict=True) if len(table) > 1 else ([] for _ in names)
     found = {name: _of_cells(list(cells)) for name, cells in zip(names, columns, strict=True)}
     return pd.DataFrame(found, index=range(len(table) - 1))
+
+
+def _place_of_sheet(file: Path, asked: str | int | None, names: list[str]) -> int:
+    """Return the place of the sheet that is asked for: its name, else its number from 1."""
+    if asked is None:
+        return 0
+    text = str(asked)
+    if isinstance(asked, str) and text in names:
+        return names.index(text)
+    if text.isdecimal() and 1 <= int(text) <= len(names):
+        return int(text) - 1
+    listed = ", ".join(f"{place} {name!r}" for place, name in enumerate(names, start=1))
+    raise InputError(
+        f"{file} has no sheet {text!r}", remedy=did_you_mean(text, names, f"There are {listed}")
+    )
 
 
 def _of_cells(cells: list[Any]) -> pd.Series:

@@ -44,6 +44,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "a list of tables": (list,),
     "a text or a table": (str, dict),
     "a whole number or a list": (int, list),
+    "a whole number or a text": (int, str),
     "a number or a unit": (int, float, str),
     "a number or a date": (int, float, str, date),
 }
@@ -109,6 +110,7 @@ _ATTRIBUTE_KEYS = keys_of(
 _TABLE_KEYS = keys_of(
     a_text="separator encoding decimal unit",
     true_or_false="header",
+    a_whole_number_or_a_text="sheet",
     a_list="missing columns sensitive keep drop pseudonyms",
 )
 #: Which cells may be stars; what the rules mean is for the recoding to say.
@@ -415,6 +417,7 @@ def read_schema(path: str | Path) -> Schema:
             columns=lists["columns"],
             missing=_texts(file, "missing", table.get("missing", ("",))),
             decimal=table.get("decimal", "."),
+            sheet=table.get("sheet"),
         ),
         mask,
         unit=table.get("unit"),

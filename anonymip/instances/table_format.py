@@ -73,6 +73,8 @@ class TableFormat:
     decimal
         Decimal mark of numbers that are texts, ``"."`` or ``","``; a release writes its numbers
         with the same. With a comma, a point in a number is an error: it may separate thousands.
+    sheet
+        Of a workbook: its name, or its number from 1; None for the first.
     """
 
     separator: str = ","
@@ -83,6 +85,7 @@ class TableFormat:
     policy: str = "error"
     label: str = "missing"
     decimal: str = "."
+    sheet: str | int | None = None
 
     def __post_init__(self) -> None:
         if self.decimal not in (".", ","):

@@ -72,6 +72,7 @@ class Reading(TypedDict, total=False):
     encoding: str | None
     decimal: str | None
     columns: Sequence[str] | None
+    sheet: str | int | None
     missing_values: Sequence[str] | None
     hierarchies: Mapping[str, Paths] | None
 
@@ -126,7 +127,7 @@ def risk(
     draws
         Random choices of the known matches at each number of them, of a cover; 0 draws no curve.
     **reading
-        `separator`, `encoding`, `decimal`, `columns`, `hierarchies` as in :func:`verify`;
+        `separator`, `encoding`, `decimal`, `columns`, `sheet`, `hierarchies` as in :func:`verify`;
         `missing_values`: texts that mean no value, default: the schema's, else the empty one.
 
     Raises
@@ -205,7 +206,12 @@ def risk(
     source = (
         inputs.source
         if inputs
-        else read_table(table, **written, names=reading.get("columns") or given.columns)
+        else read_table(
+            table,
+            **written,
+            names=reading.get("columns") or given.columns,
+            sheet=given.sheet if reading.get("sheet") is None else reading["sheet"],
+        )
     )
     people = None if population is None else read_table(population, **written)
     measured = _Measurement(k or (inputs.manifest.k if inputs else WORK.usual_k), weights, mark)
@@ -268,7 +274,7 @@ def _inputs(
     table: Any, release: Any, manifest: Any, schema: str | Path | None, reading: Reading
 ) -> Inputs:
     """Read manifest and original; refuses a release that is not the table of its manifest."""
-    names = ("separator", "encoding", "columns", "hierarchies", "decimal")
+    names = ("separator", "encoding", "columns", "hierarchies", "decimal", "sheet")
     how: list[Any] = [reading.get(name) for name in names]
     inputs = read_inputs(table, release, manifest, schema, *how)
     problems = digest_finding(release, inputs.manifest.table.sha256)[1]

@@ -176,6 +176,7 @@ def verify(
     decimal: str | None = None,
     columns: Sequence[str] | None = None,
     hierarchies: Mapping[str, Paths] | None = None,
+    sheet: str | int | None = None,
     pseudonym_key: bytes | str | Path | None = None,
 ) -> Verification:
     """Check a release against the original and against its manifest.
@@ -208,6 +209,9 @@ def verify(
     hierarchies
         By column, for each value its path to the root, or the file of the paths; default: the
         schema's. Hierarchical columns need one.
+    sheet
+        Of an original that is a workbook: its name, or its number from 1; default: the schema's,
+        else the first.
     pseudonym_key
         The key of the pseudonyms, or its file: they are then computed again, and held to be
         published untouched. Without it as much is checked as the rows show.
@@ -233,7 +237,8 @@ def verify(
     if k is not None and (isinstance(k, bool) or k < 1):
         raise InputError(f"k is {k}", remedy="Give a whole number of at least 1")
     inputs = read_inputs(
-        original, release, manifest, schema, separator, encoding, columns, hierarchies, decimal
+        *(original, release, manifest, schema, separator, encoding, columns, hierarchies, decimal),
+        sheet,
     )
     claims, records = inputs.manifest, inputs.records
     findings = _Findings(claims, inputs.hierarchies)

@@ -49,6 +49,7 @@ def read_back(
         separator=form.separator,
         encoding=form.encoding,
         decimal=form.decimal,
+        sheet=form.sheet,
         columns=None if form.header else form.columns,
         hierarchies=hierarchy_paths(problem.microdata),
     )

@@ -1,4 +1,4 @@
-"""Databases as sources of tables, and what is shown of their addresses."""
+"""Databases and sheets of workbooks as sources of tables, and what is shown of addresses."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import sqlite3
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -201,3 +202,53 @@ def test_a_real_postgresql(shell: Shell) -> None:
     assert wrong.code == 2
     assert "does not answer (OperationalError)" in wrong.err
     assert "wr0ng" not in wrong.err
+
+
+def _workbook(folder: Path) -> str:
+    """Write a workbook whose second and third sheet hold tables, and return its name."""
+    people = pd.DataFrame(
+        {"age": range(30, 38), "zip": [f"0213{n % 2}" for n in range(8)], "ill": "flu"}
+    )
+    with pd.ExcelWriter(folder / "people.xlsx") as book:
+        pd.DataFrame({"nobody reads": ["this"]}).to_excel(book, sheet_name="legend", index=False)
+        people.to_excel(book, sheet_name="People", index=False)
+        people.assign(age=people["age"] + 40).to_excel(book, sheet_name="1", index=False)
+    return "people.xlsx"
+
+
+def test_commands_read_any_sheet(shell: Shell) -> None:
+    """By name or number, by option or schema; the verifier reads it too, and no other."""
+    book = _workbook(shell.folder)
+    roles = ("-q", "age", "-q", "zip:categorical")
+    for sheet in ("People", "2"):
+        for command, given, told in (
+            ("inspect", ("-o", "schema.toml"), f"sheet '{sheet}'"),
+            ("anonymize", (*roles, "-k", 3, "-o", "release.csv"), "verified and written"),
+            ("verify", ("release.csv",), "keeps its promises"),
+            ("risk", (*roles,), "8"),
+            ("risk", ("release.csv",), "8"),
+            ("compare", (*roles, "-k", 3, "--methods", "initial"), "initial"),
+            ("hierarchy", ("-q", "zip", "--mask", "right", "-o", "zip.csv"), "written"),
+        ):
+            made = shell(command, book, *given, "--sheet", sheet)
+            assert made.code == 0, made.err
+            assert told in made.out
+        assert f'sheet = "{sheet}"' in shell.read("schema.toml")
+    shell.write(
+        "number.toml", '[table]\nsheet = 2\n[attributes.age]\n[attributes.zip]\nkind="categorical"'
+    )
+    assert shell("verify", book, "release.csv", "--schema", "number.toml").code == 0
+    assert shell("risk", book, "release.csv", "--schema", "number.toml").code == 0
+    # A sheet that is called 1 stands before the first one; its ages are others.
+    other = shell("verify", book, "release.csv", "--sheet", "1")
+    assert (other.code, "FAILS" in other.out) == (1, True)
+    for given, said in (
+        (["anonymize", book, *roles, "-k", 3, "-o", "x.csv", "--sheet", "people"], "'People'"),
+        (["inspect", book, "--sheet", "4"], "1 'legend', 2 'People', 3 '1'"),
+        (["verify", book, "release.csv", "--sheet", "none"], "legend, People, 1"),
+        (["inspect", "people.csv", "--sheet", "2"], "is no workbook"),
+        (["verify", "people.csv", "release.csv", "--sheet", "2"], "is no workbook"),
+    ):
+        refused = shell(*given)  # type: ignore[misc]
+        assert refused.code == 2
+        assert said in refused.err

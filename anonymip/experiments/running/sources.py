@@ -68,7 +68,7 @@ class TableSource:
     quasi_identifiers, sensitive, keep, drop, missing
         Roles of the columns of a file, as the options ``-q``, ``--sensitive``, ``--keep``,
         ``--drop`` and ``--missing`` give them.
-    separator, encoding, decimal, missing_values
+    separator, encoding, decimal, sheet, missing_values
         How a file is written, where its schema does not say so, as the fields of
         :class:`anonymip.TableFormat`; None, and no texts, leave each as the schema has it.
     attributes
@@ -102,6 +102,7 @@ class TableSource:
     separator: str | None = None
     encoding: str | None = None
     decimal: str | None = None
+    sheet: str | int | None = None
     missing_values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -130,6 +131,7 @@ class TableSource:
             "separator": self.separator,
             "encoding": self.encoding,
             "decimal": self.decimal,
+            "sheet": self.sheet,
             "missing": self.missing_values or None,
         }
 

@@ -352,6 +352,7 @@ _EXPERIMENT_KEYS = keys_of(
 )
 _TABLE_KEYS = keys_of(
     a_text="instance schema missing name separator encoding decimal",
+    a_whole_number_or_a_text="sheet",
     a_list="quasi_identifiers sensitive keep drop missing_values",
     a_whole_number="rows",
     a_whole_number_or_a_list="attributes",

@@ -304,6 +304,7 @@ def joined_candidates(
     decimal: str | None = None,
     columns: Sequence[str] | None = None,
     hierarchies: Mapping[str, Paths] | None = None,
+    sheet: str | int | None = None,
 ) -> JoinedCandidates:
     """Count the rows that can still be each record's to who joins several releases of a table.
 
@@ -315,7 +316,7 @@ def joined_candidates(
         At least two.
     manifests
         One each, or None: the files beside the releases.
-    schema, separator, encoding, decimal, columns, hierarchies
+    schema, separator, encoding, decimal, columns, hierarchies, sheet
         As in :func:`~anonymip.privacy.verify`.
     k
         Rows that every record has to keep; default: the least k of the manifests.
@@ -344,6 +345,7 @@ def joined_candidates(
         read_inputs(
             *(original, release, manifest, schema, separator, encoding, columns, hierarchies),
             decimal,
+            sheet,
         )
         for release, manifest in zip(releases, given, strict=True)
     ]

@@ -273,6 +273,7 @@ class Schema:
     separator: str | None = None
     encoding: str | None = None
     decimal: str | None = None
+    sheet: str | int | None = None
     columns: tuple[str, ...] | None = None
     tokens: tuple[str, ...] | None = None
     hierarchies: Mapping[str, Path | Sequence[Sequence[str]] | CodePaths] = field(
@@ -329,6 +330,7 @@ def read_schema(path: str | Path | None) -> Schema | None:
         table.get("separator"),
         table.get("encoding"),
         table.get("decimal"),
+        table.get("sheet"),
         None if table.get("header", not columns) else columns,
         _texts(table, "missing", file),
         {
@@ -403,12 +405,13 @@ def read_inputs(
     columns: Sequence[str] | None,
     hierarchies: Mapping[str, Paths] | None,
     decimal: str | None = None,
+    sheet: str | int | None = None,
 ) -> Inputs:
     """Read the manifest and the original of a release.
 
-    `original, release, manifest, schema, separator, encoding, columns, hierarchies, decimal`: as in
-    :func:`~anonymip.privacy.verify`; of the release only its path, for the manifest. Raises
-    InputError as `verify` does.
+    `original, release, manifest, schema, separator, encoding, columns, hierarchies, decimal,
+    sheet`: as in :func:`~anonymip.privacy.verify`; of the release only its path, for the manifest.
+    Raises InputError as `verify` does.
     """
     claims = read_manifest(manifest, release)
     given = read_schema(schema)
@@ -418,6 +421,7 @@ def read_inputs(
         separator=separator or known.separator or claims.table.separator,
         encoding=encoding or known.encoding or claims.table.encoding,
         names=columns or known.columns,
+        sheet=known.sheet if sheet is None else sheet,
     )
     tokens = claims.table.tokens if known.tokens is None else known.tokens
 

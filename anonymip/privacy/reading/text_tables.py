@@ -73,20 +73,23 @@ def read_table(
     separator: str = ",",
     encoding: str = "utf-8",
     names: Sequence[str] | None = None,
+    sheet: str | int | None = None,
 ) -> TextTable:
     """Read a table.
 
     Parameters
     ----------
     source
-        Path of a CSV, Parquet (``.parquet``, ``.pq``) or Excel file (``.xlsx``, ``.xlsm``: the
-        first sheet), or a data frame of any library that narwhals reads.
+        Path of a CSV, Parquet (``.parquet``, ``.pq``) or Excel file (``.xlsx``, ``.xlsm``), or a
+        data frame of any library that narwhals reads.
     separator
         One character; with a blank behind it, blanks after each separator are skipped.
     encoding
         Encoding of the CSV file.
     names
         Column names of a CSV file without header.
+    sheet
+        Of an Excel file: its name, or its number from 1; None for the first.
 
     Raises
     ------
@@ -111,7 +114,7 @@ def read_table(
                 f"{path} is not a readable Parquet file", remedy="Check the file"
             ) from error
     if path.suffix.lower() in _EXCEL:
-        return _from_excel(path)
+        return _from_excel(path, sheet)
     return _from_csv(path, separator, encoding, names)
 
 
@@ -164,12 +167,17 @@ def _read_parquet(path: Path) -> TextTable:
     )
 
 
-def _from_excel(path: Path) -> TextTable:
-    """Return the first sheet of a workbook, read by pandas; empty cells are null."""
+def _from_excel(path: Path, asked: str | int | None) -> TextTable:
+    """Return a sheet of a workbook, read by pandas; empty cells are null."""
     try:
-        sheet = pd.read_excel(path, header=None, dtype=object, na_filter=False)
+        with pd.ExcelFile(path) as book:
+            names = [str(name) for name in book.sheet_names]
+            place = 0 if asked is None else _place(path, asked, names)
+            sheet = book.parse(place, header=None, dtype=object, na_filter=False)
     except ImportError:
         raise missing_extra("excel", "Excel files are read by openpyxl") from None
+    except InputError:
+        raise
     except Exception as error:
         raise InputError(f"{path} is not a readable Excel file", remedy="Check the file") from error
     if not len(sheet):
@@ -179,6 +187,14 @@ def _from_excel(path: Path) -> TextTable:
     rows = sheet.iloc[1:].reset_index(drop=True)
     columns = {name: _of_cells(rows.iloc[:, place]) for place, name in enumerate(header)}
     return TextTable(columns, len(rows))
+
+
+def _place(path: Path, asked: str | int, names: list[str]) -> int:
+    if asked in names:
+        return names.index(str(asked))
+    if not str(asked).isdecimal() or not 0 < int(asked) <= len(names):
+        raise InputError(f"{path} has no sheet {asked!r}", remedy=f"There are {', '.join(names)}")
+    return int(asked) - 1
 
 
 def _of_cells(cells: pd.Series) -> TextColumn:
