@@ -96,6 +96,9 @@ if TYPE_CHECKING:
     from anonymip.recodings import PatternLevels as PatternLevels
     from anonymip.runtime.budget import Budget as Budget
     from anonymip.runtime.budget import Progress as Progress
+    from anonymip.scale.engines import Engine as Engine
+    from anonymip.scale.running import ReleaseInParts as ReleaseInParts
+    from anonymip.scale.running import anonymize_by_parts as anonymize_by_parts
     from anonymip.solution import Bound as Bound
     from anonymip.solution import Solution as Solution
     from anonymip.solvers import SolverOptions as SolverOptions

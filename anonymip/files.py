@@ -14,6 +14,7 @@ import fcntl
 import os
 import re
 import secrets
+import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -147,6 +148,84 @@ def replacing(*targets: Path, public: bool = False) -> Iterator[tuple[Path, ...]
     """
     with writing() as outputs:
         yield tuple(outputs.stage(target, public=public) for target in targets)
+
+
+#: Temporary folders, and the file in each that its run keeps locked.
+_FOLDER, _LOCK = re.compile(r"\.anonymip-tmp-[a-z0-9_]{8}\.d", re.ASCII), "lock"
+
+
+@contextmanager
+def scratch_folder(beside: Path) -> Iterator[Path]:
+    """Give a folder for its owner alone beside an output, which is removed with all in it.
+
+    Those that killed runs left there are removed too. Raises InputError if there can be none.
+    """
+    with ExitStack() as stack:
+        place = Path(os.path.realpath(beside))
+        _make_folder(beside, place.parent, stack)
+        _sweep_folders(place.parent)
+        try:
+            folder = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=".d", dir=place.parent))
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            raise _unwritable(beside, error) from None
+        stack.callback(os.close, handle)
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            yield folder
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            raise InputError(
+                f"cannot write {beside}: {error.strerror}",
+                remedy="Free some space, or write elsewhere; none of it was put in place",
+            ) from error
+
+
+def _sweep_folders(folder: Path) -> None:
+    """Remove the scratch folders that killed runs of this user left in a folder."""
+    for name in os.listdir(folder):
+        if not _FOLDER.fullmatch(name):
+            continue
+        with suppress(OSError), ExitStack() as stack:
+            handle = os.open(folder / name / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+            stack.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def put_folder(folder: Path, target: Path) -> None:
+    """Put a folder of files that are made to be given away in the place of a target, at once.
+
+    `folder`: on the file system of the target, its files written. What lies at the target goes
+    where the folder was. Raises InputError if it cannot be put there.
+    """
+    mode = _usual_mode(target, folder)
+    for file in folder.iterdir():
+        handle = os.open(file, os.O_RDONLY)
+        try:
+            os.fchmod(handle, mode)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    # Who may read a file may look into its folder.
+    os.chmod(folder, mode | (mode & 0o444) >> 2 | 0o300)
+    _sync_folder(folder)
+    place = Path(os.path.realpath(target))
+    before = folder.with_name(f"{folder.name}-before")
+    try:
+        if place.exists():
+            os.replace(place, before)
+        os.replace(folder, place)
+    except OSError as error:
+        if before.exists():
+            os.replace(before, place)
+        raise InputError(
+            f"cannot put {target} in place: {error.strerror}", remedy="Write elsewhere"
+        ) from error
+    _sync_folder(place.parent)
 
 
 def private(name: str, flags: int) -> int:

@@ -32,6 +32,9 @@ PACKAGES = sorted(path.parent for path in SOURCES if path.name == "__init__.py")
 PYPROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
 
 HEAVY = {
+    "dask",
+    "distributed",
+    "fsspec",
     "highspy",
     "matplotlib",
     "narwhals",
@@ -69,6 +72,7 @@ ROOMS = (
     ("privacy",),
     ("solving",),
     ("publishing",),
+    ("scale",),
     ("experiments",),
     ("warm_up",),
     ("cli",),

@@ -36,7 +36,7 @@ FIRST = (
     *("method", "methods", "time_limit", "report"),
 )
 #: The panels of the others, in their order. What names none is about the output.
-PANELS = TABLE, PROMISE, METHOD, OUTPUT = "Table", "Promise", "Method", "Output"
+PANELS = TABLE, PROMISE, METHOD, PARTS, OUTPUT = "Table", "Promise", "Method", "Parts", "Output"
 
 
 #: Options whose texts name columns, methods and forms: no values of a table, no secrets.
@@ -46,6 +46,7 @@ _TOLD = frozenset(
         *("separator", "encoding", "decimal", "caps", "never", "together", "at_most_one", "costs"),
         *("most_suppressed", "objective", "effort", "solver", "option", "layout", "unit"),
         *("pseudonym", "sheet"),
+        *("engine", "memory_per_worker"),
     )
 )
 
@@ -365,16 +366,21 @@ class Question:
         """
         from anonymip.problem import Problem
 
+        asked = self.beside_table(instance, k, *methods)
+        return Problem(self.table.load(instance), **asked)
+
+    def beside_table(self, instance: str, k: int | None, *methods: str) -> dict[str, Any]:
+        """Return what a problem takes beside its table, by name."""
         stars, rules = self.asked.stars.beside(self.table.mask_section(instance)), self.asked.rules
         recoding = self._recoding(instance, stars, *methods)
-        return Problem(
-            self.table.load(instance),
-            k_of(instance, k),
-            recoding,
-            stars.objective(find_objective(self.asked.objective_of(instance)), recoding.name),
-            rules.diversity(),
-            rules.limits(),
-        )
+        loss = stars.objective(find_objective(self.asked.objective_of(instance)), recoding.name)
+        return {
+            "k": k_of(instance, k),
+            "recoding": recoding,
+            "objective": loss,
+            "diversity": rules.diversity(),
+            "limits": rules.limits(),
+        }
 
     def limited_by_result(self, instance: str, method: str) -> Question:
         """Return the options of a problem whose release is held to a limit of suppression.

@@ -16,7 +16,7 @@ from anonymip.errors import InputError
 from anonymip.files import refuse_outputs
 
 if TYPE_CHECKING:
-    from anonymip.instances import Microdata
+    from anonymip.instances import Microdata, Schema
     from anonymip.instances.library.catalogue import LibraryEntry
 
 SchemaFile = Annotated[
@@ -148,31 +148,42 @@ class TableOptions:
 
         Raises InputError if they contradict each other or the table.
         """
-        from anonymip.instances import Schema, load_instance, read_schema
+        from anonymip.instances import Schema, load_instance
 
-        roles = (
-            self.quasi_identifier or [],
-            self.sensitive or [],
-            self.keep or [],
-            self.drop or [],
-        )
-        pseudonyms = self.pseudonym or []
-        asked = any((*roles, pseudonyms)) or (self.missing, self.unit) != (None, None)
-        form = self.format
-        asked_otherwise = bool(form) or self.form.query is not None
-        named = named_table(instance, self.schema, has_roles=asked or asked_otherwise)
+        asked_otherwise = bool(self.format) or self.form.query is not None
+        named = named_table(instance, self.schema, has_roles=self._asks or asked_otherwise)
         if named is not None:
             return named
-        file = self._schema_of(instance)
-        given = None if file is None else read_schema(file)
-        if asked:
-            given = (given or Schema()).with_roles(*roles, self.missing, self.unit, pseudonyms)
-        if form:
-            given = (given or Schema()).with_format(**form)
+        given = self.declared(instance)
         table = self.form.table(instance)
         if table is not instance:
             return (given or Schema()).apply(table)
         return load_instance(instance, given)
+
+    @property
+    def _roles(self) -> tuple[list[str], list[str], list[str], list[str]]:
+        lists = (self.quasi_identifier, self.sensitive, self.keep, self.drop)
+        one, two, three, four = (given or [] for given in lists)
+        return one, two, three, four
+
+    @property
+    def _asks(self) -> bool:
+        """Whether roles of columns are given."""
+        given = any((*self._roles, self.pseudonym))
+        return given or (self.missing, self.unit) != (None, None)
+
+    def declared(self, instance: str) -> Schema | None:
+        """Return the schema of a table that is no named one; None where nothing is declared."""
+        from anonymip.instances import Schema, read_schema
+
+        file, form = self._schema_of(instance), self.format
+        given = None if file is None else read_schema(file)
+        if self._asks:
+            rest = (self.missing, self.unit, self.pseudonym or [])
+            given = (given or Schema()).with_roles(*self._roles, *rest)
+        if form:
+            given = (given or Schema()).with_format(**form)
+        return given
 
     def measured(self, instance: str, *, released: bool) -> tuple[Any, dict[str, Any]]:
         """Return the table as it was given, and what :func:`anonymip.risk` takes of its reading.

@@ -20,6 +20,12 @@ from anonymip.cli.console import (
     visible,
     write_json,
 )
+from anonymip.cli.engines import (
+    EngineOptions,
+    anonymize_by_parts,
+    refuse_beside_parts,
+    verify_by_parts,
+)
 from anonymip.cli.tables import (
     FormatOptions,
     MissingValues,
@@ -102,6 +108,7 @@ def anonymize(
     question: given.Question,
     settings: given.SolverOptions,
     chosen: given.ChosenMethod,
+    parts: EngineOptions,
     shape: ReleaseOptions,
     report: Annotated[
         Path | None, typer.Option("--report", help="Write a report as an HTML page.")
@@ -110,6 +117,29 @@ def anonymize(
     show_values: given.ShowValues = False,
 ) -> None:
     """Write a k-anonymous release of a table, verified, with its manifest beside it."""
+    engine = parts.chosen()
+    if engine is not None:
+        refuse_beside_parts(
+            report=report,
+            keep_order=shape.keep_order,
+            publish_suppressed=shape.publish_suppressed,
+            pseudonym_key=shape.pseudonym_key,
+            checkpoint=chosen.checkpoint,
+            resume=chosen.resume,
+            time_limit=settings.time_limit,
+        )
+        anonymize_by_parts(
+            instance,
+            k,
+            output,
+            question,
+            settings,
+            (chosen.method, chosen.options()),
+            {"layout": shape.layout, "escape_formulas": shape.escape_formulas},
+            engine,
+            json,
+        )
+        return
     from anonymip.experiments.records import solution_record
     from anonymip.methods import find_method
     from anonymip.methods.memory_needs import refuse_short_memory
@@ -242,6 +272,7 @@ def verify(
     ] = None,
     schema: SchemaFile = None,
     form: FormatOptions,
+    parts: EngineOptions,
     k: Annotated[int | None, typer.Option("-k", help="Insist on this k.")] = None,
     pseudonym_key: Annotated[
         Path | None, typer.Option("--pseudonym-key", help="File with the key of the pseudonyms.")
@@ -260,9 +291,30 @@ def verify(
     """Check a release against its original by code that had no part in making it."""
     from anonymip.privacy import joined_candidates
     from anonymip.privacy import verify as verify_release
+    from anonymip.privacy.parts import is_in_parts
     from anonymip.publishing import hierarchy_paths, manifest_path
 
     others = together_with or []
+    if is_in_parts(release):
+        refuse_beside_parts(
+            together_with=together_with,
+            manifest=manifest,
+            pseudonym_key=pseudonym_key,
+            query=form.query,
+            sheet=form.sheet,
+        )
+        read_as = {"schema": schema, "k": k, **form.written}
+        del read_as["sheet"]
+        found = verify_by_parts(original, release, parts.chosen(), **read_as)
+        write_json([{"original": original, "release": str(release), **found.to_dict()}], json)
+        say(human(json), found.summary())
+        if not found.ok:
+            raise typer.Exit(1)
+        return
+    if parts.chosen() is not None:
+        raise InputError(
+            f"{release} is no folder of a release by parts", remedy="Leave out --engine"
+        )
     sources = [Path(original), release, manifest or manifest_path(release)]
     sources += [path for other in others for path in (other, manifest_path(other))]
     refuse_targets([*sources, *([] if schema is None else [schema])], json)

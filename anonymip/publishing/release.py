@@ -35,6 +35,7 @@ from anonymip.publishing.cautions import (
 from anonymip.publishing.cells import (
     as_numbers,
     as_texts,
+    by_content_order,
     end_names,
     end_places,
     published_columns,
@@ -295,6 +296,7 @@ def publish(
     escape_formulas: bool = False,
     suppressed: str = "left-out",
     pseudonym_key: bytes | str | Path | None = None,
+    by_content: bool = False,
 ) -> Release:
     """Return the release of a solution.
 
@@ -326,6 +328,9 @@ def publish(
         A file, or 16 bytes or more, with which ids become pseudonyms: who has it can tell whose a
         pseudonym is, and the same key gives the same pseudonyms in another release. None makes a
         new one, which nobody keeps.
+    by_content
+        Whether the rows are sorted by what they show, in place of being shuffled: their order then
+        says nothing that they do not say, and a solution has one release.
 
     Raises
     ------
@@ -396,7 +401,7 @@ def publish(
     if keep_order:
         frame.index = microdata.original.index[microdata.rows[published]]
     else:
-        shuffled = rng.permutation(len(frame))
+        shuffled = by_content_order(frame) if by_content else rng.permutation(len(frame))
         frame, shown = frame.iloc[shuffled].reset_index(drop=True), shown[shuffled]
     cautions = [] if solution.many_suppressed is None else [solution.many_suppressed]
     cautions += [*nearly_unique_columns(microdata), *persons_of_several_rows(microdata)]

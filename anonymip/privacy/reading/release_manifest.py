@@ -359,7 +359,7 @@ _KEYS = frozenset(
         *("format", "recoding", "k", "n", "m", "objective", "ncp", "gcp", "bound", "gap"),
         *("status", "method", "options", "solver", "versions", "columns", "table", "order"),
         *("suppressed", "left_out", "homogeneous", "stars", "mask", "levels", "diversity"),
-        *("limits", "checked", "assumed", "seed", "unit"),
+        *("limits", "checked", "assumed", "seed", "unit", "parts"),
     }
 )
 #: Keys of the objects in a manifest, by the key of the object.

@@ -1,0 +1,131 @@
+"""Tables that are solved by parts: the options of ``--engine``, and the commands that take it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import typer
+
+from anonymip.cli.arguments import PARTS, Question, SolverOptions
+from anonymip.cli.console import human, say, showing_progress, write_json
+from anonymip.cli.tables import refuse_targets
+from anonymip.errors import InputError, argument
+from anonymip.files import scratch_folder
+from anonymip.runtime.budget import Budget
+
+if TYPE_CHECKING:
+    from anonymip.privacy import Verification
+    from anonymip.scale.engines import Engine
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """The options that say by whom a table is worked on that is solved by parts."""
+
+    panel: ClassVar[str] = PARTS
+
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            help="local: by parts on this machine; dask: on a cluster; default: the whole table at "
+            "once.",
+        ),
+    ] = None
+    scheduler: Annotated[
+        str | None,
+        typer.Option("--scheduler", help="Of Dask: tcp://host:8786; default: a cluster here."),
+    ] = None
+    workers: Annotated[int | None, typer.Option("--workers", help="Processes here.")] = None
+    memory_per_worker: Annotated[
+        str | None, typer.Option("--memory-per-worker", help="Of a cluster here, such as 2GiB.")
+    ] = None
+    part_rows: Annotated[
+        int | None, typer.Option("--part-rows", help="Rows of a part, at most; default: 250000.")
+    ] = None
+    scratch: Annotated[
+        Path | None,
+        typer.Option("--scratch", help="Folder for rows by part, which every worker sees."),
+    ] = None
+
+    def chosen(self) -> Engine | None:
+        """Return the engine that is asked for; None for the whole table at once."""
+        from anonymip.scale.engines import Engine
+
+        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "engine"}
+        given = {name: one for name, one in given.items() if one is not None}
+        if self.engine is None:
+            if given:
+                raise InputError(
+                    f"{argument(next(iter(given)))} is for tables that are solved by parts",
+                    remedy=f"Add {argument('engine', 'local')} or {argument('engine', 'dask')}",
+                )
+            return None
+        return Engine(self.engine, **given)
+
+
+def refuse_beside_parts(**given: object) -> None:
+    """Refuse options that are of a table that is solved at once."""
+    for name, one in given.items():
+        if one:
+            raise InputError(
+                f"{argument(name)} is not for tables that are solved by parts",
+                remedy=f"Leave it out, or {argument('engine')}",
+            )
+
+
+def anonymize_by_parts(
+    instance: str,
+    k: int | None,
+    output: Path,
+    question: Question,
+    settings: SolverOptions,
+    method: tuple[str, dict[str, Any]],
+    layout: dict[str, Any],
+    engine: Engine,
+    json: str | None,
+) -> None:
+    """Write a release by parts; `method` is its name and its own options."""
+    from anonymip.instances import Schema
+    from anonymip.scale.running import Task, refuse_target, run_by_parts
+
+    refuse_target(output)
+    refuse_targets(question.sources(instance), json)
+    name, own = method
+    solving = {one.name: getattr(settings, one.name) for one in fields(settings)}
+    task = Task(
+        instance,
+        question.table.declared(instance) or Schema(),
+        question.beside_table(instance, k, name),
+        {**solving, "method": name, "options": own},
+        layout,
+    )
+    with showing_progress() as progress:
+        release = run_by_parts(task, output, engine, Budget(progress=progress))
+    record = {"instance": instance, "output": str(output), **release.to_dict()}
+    write_json([record], json)
+    console = human(json)
+    say(console, release.summary())
+    if release.link is not None:
+        say(console, f"the run was shown at {release.link}")
+    say(console, f"verified and written: {output}")
+
+
+def verify_by_parts(
+    original: str, release: Path, engine: Engine | None, **reading: Any
+) -> Verification:
+    """Verify a release by parts, by an engine or one part after the other."""
+    from anonymip.privacy.parts import verify_parts
+    from anonymip.scale.engines import Engine, started
+
+    with ExitStack() as stack:
+        engine = Engine(workers=1) if engine is None else engine
+        beside = release if engine.scratch is None else engine.scratch / Path(release.name)
+        scratch = stack.enter_context(scratch_folder(Path(beside)))
+        budget = Budget(progress=stack.enter_context(showing_progress()))
+        stack.enter_context(budget.catching_interrupts())
+        runner = stack.enter_context(started(engine, scratch, budget))
+        return verify_parts(original, release, run=runner.map, scratch=scratch, **reading)

@@ -1,0 +1,522 @@
+"""Verification of a release by parts: each part against the records that the cuts send to it.
+
+The cuts of the manifest say which records of the original a part is of. The records are sent there
+anew, batch by batch, and each part is verified as a release of its own under the domains of the
+whole original. So no process holds more than a batch or a part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import fsum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from anonymip.errors import InputError
+from anonymip.privacy.checks.loss_claims import optimality_problems, relative_gap
+from anonymip.privacy.reading.cell_grammar import CellError
+from anonymip.privacy.reading.hierarchies import Paths
+from anonymip.privacy.reading.manifest_entries import Column, refuse
+from anonymip.privacy.reading.original import Schema, missing_in, read_schema, with_points
+from anonymip.privacy.reading.release_manifest import Manifest, read_manifest
+from anonymip.privacy.reading.text_tables import TextColumn, distinct, read_table
+from anonymip.privacy.verification import Verification, verify
+
+#: The manifest of a folder.
+MANIFEST = "_manifest.json"
+#: Rows that are read at a time, where row groups allow it.
+_BATCH = 250_000
+#: Problems that are named of all parts together.
+_NAMED = 20
+#: Cuts above one another, at most.
+_DEEPEST = 200
+_SAME = 1e-9
+_ENTRY = {"file", "sha256", "n", "objective", "ncp", "missing", "homogeneous"}
+_PARQUET, _TEXT = (".parquet", ".pq"), (".csv", ".tsv", ".txt", ".data")
+
+#: Calls a function with each task and what is common to all: task by task, or on a cluster.
+Run = Callable[..., list[Any]]
+
+
+def is_in_parts(release: object) -> bool:
+    """Return whether a release is a folder of parts."""
+    return isinstance(release, str | os.PathLike) and (Path(release) / MANIFEST).is_file()
+
+
+def verify_parts(
+    original: str | Path,
+    release: str | Path,
+    *,
+    schema: str | Path | None = None,
+    k: int | None = None,
+    hierarchies: Mapping[str, Paths] | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    run: Run | None = None,
+    scratch: str | Path | None = None,
+) -> Verification:
+    """Check a release by parts against the original and its manifest.
+
+    Beside what :func:`~anonymip.privacy.verify` checks of each part: that the folder holds the
+    files of the manifest and no others, that the sums over the parts are what is claimed of the
+    whole, and that bound, gap and status agree with them. Domains that are not declared are those
+    of the whole original.
+
+    Parameters
+    ----------
+    original
+        A file or a folder of Parquet or CSV files, or an address that fsspec reads.
+    release
+        The folder, with its manifest in it.
+    schema, k, hierarchies, separator, encoding, decimal
+        As in :func:`~anonymip.privacy.verify`.
+    run
+        Called as ``run(function, tasks, common, phase)``, returns the function's results in the
+        order of the tasks; None does one after the other here.
+    scratch
+        Folder that every worker sees, for the records by part; None for one of the system's.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, or the manifest is malformed.
+    """
+    folder = Path(release)
+    document = _document(folder / MANIFEST)
+    claims = read_manifest(document, release)
+    cuts, entries = _parts(document, claims)
+    run = _one_by_one if run is None else run
+    with ExitStack() as stack:
+        if scratch is None:
+            scratch = stack.enter_context(tempfile.TemporaryDirectory())
+        common = _Common(
+            document, cuts, str(scratch), schema, separator, encoding, decimal, hierarchies, k
+        )
+        pieces = _pieces(str(original))
+        numbered = [*enumerate(pieces)]
+        sent: list[_Sent] = run(_send, numbered, common, "reading the original")
+        common = replace(common, domains=_domains(claims, sent))
+        tasks = []
+        for number, entry in enumerate(entries):
+            places = tuple((one.file, one.groups[number]) for one in sent if number in one.groups)
+            tasks.append((number, str(folder), entry, places))
+        found: list[Verification] = run(_verify_part, tasks, common, "verifying parts")
+    problems = _whole_problems(folder, claims, entries)
+    return _together(claims, entries, found, problems)
+
+
+def _document(path: Path) -> dict[str, Any]:
+    read_manifest(path, path)  # refuses what is no manifest
+    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return document
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A cut: column, the most that goes to the lower side, both sides: cuts or numbers of parts."""
+
+    column: str
+    at_most: float
+    lower: _Cut | int
+    higher: _Cut | int
+
+
+def _parts(
+    document: Mapping[str, Any], claims: Manifest
+) -> tuple[_Cut | int, list[dict[str, Any]]]:
+    """Return the cuts and the entries of the parts, checked for form."""
+    given = document.get("parts")
+    if not isinstance(given, dict) or set(given) != {"cuts", "files"}:
+        refuse("parts", "is not an object of cuts and files")
+    entries = given["files"]
+    if not isinstance(entries, list) or not entries:
+        refuse("parts.files", "is not a list")
+    for number, entry in enumerate(entries):
+        if not isinstance(entry, dict) or set(entry) != _ENTRY:
+            refuse("parts.files", "holds something else than what is said of a part")
+        if entry["file"] != f"part-{number:05}.parquet":
+            refuse("parts.files", "names files otherwise than part-00000.parquet and so on")
+        for key in ("n", "missing"):
+            if isinstance(entry[key], bool) or not isinstance(entry[key], int) or entry[key] < 0:
+                refuse(f"parts.files.{key}", "is not a number of rows")
+        for key in ("objective", "ncp"):
+            if isinstance(entry[key], bool) or not isinstance(entry[key], int | float):
+                refuse(f"parts.files.{key}", "is not a number")
+    names = {column.name for column in claims.quasi_identifiers}
+    seen: list[int] = []
+
+    def read(node: object, depth: int) -> _Cut | int:
+        if isinstance(node, dict) and set(node) == {"part"} and isinstance(node["part"], int):
+            seen.append(node["part"])
+            return int(node["part"])
+        keys = {"column", "at_most", "lower", "higher"}
+        if not isinstance(node, dict) or set(node) != keys or depth > _DEEPEST:
+            refuse("parts.cuts", "is not a cut or a part")
+        most = node["at_most"]
+        if (
+            node["column"] not in names
+            or isinstance(most, bool)
+            or not isinstance(most, int | float)
+        ):
+            refuse("parts.cuts", "cuts something else than a quasi-identifier at a number")
+        sides = (read(node["lower"], depth + 1), read(node["higher"], depth + 1))
+        return _Cut(str(node["column"]), float(most), *sides)
+
+    cuts = read(given["cuts"], 0)
+    if sorted(seen) != [*range(len(entries))]:
+        refuse("parts.cuts", "does not name every part once")
+    return cuts, entries
+
+
+@dataclass(frozen=True)
+class _Common:
+    """What all tasks are told."""
+
+    document: Mapping[str, Any]
+    cuts: _Cut | int
+    scratch: str
+    schema: str | Path | None
+    separator: str | None
+    encoding: str | None
+    decimal: str | None
+    hierarchies: Mapping[str, Paths] | None
+    k: int | None
+    domains: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _one_by_one(
+    function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], common: Any, phase: str
+) -> list[Any]:
+    return [function(*task, common) for task in tasks]
+
+
+def _pieces(original: str) -> list[tuple[str, tuple[int, ...] | None]]:
+    """Return the files of the original, with the row groups that are read together."""
+    import fsspec
+
+    system, path = fsspec.core.url_to_fs(original)
+    prefix = f"{original.partition('://')[0]}://" if "://" in original else ""
+    files = [path]
+    if system.isdir(path):
+        inner = [one for one in system.find(path) if not _hidden(one[len(path) :])]
+        files = sorted(one for one in inner if Path(one).suffix.lower() in (*_PARQUET, *_TEXT))
+    if not files or not system.exists(files[0]):
+        raise InputError(f"there is no file {original}", remedy="Check the path")
+    pieces: list[tuple[str, tuple[int, ...] | None]] = []
+    for file in files:
+        if Path(file).suffix.lower() not in _PARQUET:
+            pieces.append((prefix + file, None))
+            continue
+        sizes = _read(prefix + file, _sizes)
+        groups: list[int] = []
+        for group, size in enumerate(sizes):
+            if groups and sum(sizes[one] for one in groups) + size > _BATCH:
+                pieces.append((prefix + file, tuple(groups)))
+                groups = []
+            groups.append(group)
+        pieces.append((prefix + file, tuple(groups)))
+    return pieces
+
+
+def _hidden(inner: str) -> bool:
+    return any(part.startswith((".", "_")) for part in inner.split("/"))
+
+
+def _sizes(file: Any) -> list[int]:
+    return [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+
+
+def _group(group: int, file: Any) -> Any:
+    return file.read_row_group(group)
+
+
+def _read(file: str, take: Callable[[Any], Any]) -> Any:
+    """Return what is taken of a Parquet file, opened at its path or address."""
+    import fsspec
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with fsspec.open(file, "rb") as stream:
+            return take(parquet.ParquetFile(stream))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"{file} is not a readable Parquet file", remedy="Check it") from error
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """Where the records of a piece lie by part, and what it holds of columns without a domain.
+
+    `ends`: of numbers the least and the greatest, each with its text. `texts`: all of others.
+    """
+
+    file: str
+    groups: dict[int, int]
+    ends: dict[str, tuple[tuple[float, str], tuple[float, str]]]
+    texts: dict[str, list[str]]
+
+
+def _send(
+    number: int, piece: tuple[str, tuple[int, ...] | None], common: _Common, **_: Any
+) -> _Sent:
+    """Write the records of a piece in the order of their parts, a row group for each part.
+
+    The piece comes as its number, file and row groups.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    claims, known = read_manifest(common.document, ""), read_schema(common.schema) or Schema()
+    file, groups = piece
+    if groups is None:
+        frame = _text_frame(file, claims, known, common)
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+    else:
+        table = _read(file, lambda opened: opened.read_row_groups(list(groups)))
+        kinds = [
+            one.with_type(one.type.value_type) if pa.types.is_dictionary(one.type) else one
+            for one in table.schema
+        ]
+        table = table.cast(pa.schema(kinds)).replace_schema_metadata()
+    columns = _identifiers(table, file, claims)
+    tokens = claims.table.tokens if known.tokens is None else known.tokens
+    mark = common.decimal or known.decimal or claims.table.decimal
+    absent = {name: missing_in(column, tokens) for name, column in columns.items()}
+    gone = np.zeros(table.num_rows, np.bool_)
+    for column in claims.quasi_identifiers:
+        if claims.policy_of(column) == "drop":
+            gone |= absent[column.name]
+    keys: dict[str, NDArray[np.float64]] = {}
+    ends, texts = {}, {}
+    for column in claims.quasi_identifiers:
+        name = column.name
+        values, place = distinct(_spelled(columns[name], column, mark))
+        numbers = np.full(len(values), np.inf)
+        there = np.unique(place[~absent[name]])
+        for at in there.tolist():
+            numbers[at] = _number(column, values[at], file)
+        keys[name] = np.where(absent[name], np.inf, numbers[place])
+        kept = np.unique(place[~absent[name] & ~gone])
+        if column.domain is not None or name in known.domains or column.is_node or not len(kept):
+            continue
+        if column.is_numeric:
+            low, high = kept[numbers[kept].argmin()], kept[numbers[kept].argmax()]
+            ends[name] = (
+                (float(numbers[low]), values[low]),
+                (float(numbers[high]), values[high]),
+            )
+        else:
+            texts[name] = [values[at] for at in kept.tolist()]
+            if (absent[name] & ~gone).any():
+                texts[name].append(claims.table.label)
+    parts = np.zeros(table.num_rows, np.int64)
+    for rows, part in _rows_of(common.cuts, keys, np.arange(table.num_rows)):
+        parts[rows] = part
+    order = np.argsort(parts, kind="stable")
+    present, counts = np.unique(parts, return_counts=True)
+    place_of = Path(common.scratch) / f"records-{number:06}-{os.getpid()}.parquet"
+    ordered, begin = table.take(pa.array(order)), 0
+    with parquet.ParquetWriter(place_of, ordered.schema) as writer:
+        for count in counts.tolist():
+            writer.write_table(ordered.slice(begin, count), row_group_size=count)
+            begin += count
+    return _Sent(str(place_of), {p: g for g, p in enumerate(present.tolist())}, ends, texts)
+
+
+def _text_frame(file: str, claims: Manifest, known: Schema, common: _Common) -> pd.DataFrame:
+    table = read_table(
+        file,
+        separator=common.separator or known.separator or claims.table.separator,
+        encoding=common.encoding or known.encoding or claims.table.encoding,
+        names=known.columns,
+    )
+    return pd.DataFrame({name: column.texts for name, column in table.columns.items()})
+
+
+def _identifiers(table: Any, file: str, claims: Manifest) -> dict[str, TextColumn]:
+    """Return the quasi-identifiers of a piece as texts."""
+    names = [column.name for column in claims.quasi_identifiers]
+    for name in names:
+        if name not in table.column_names:
+            raise InputError(
+                f"{file} has no column {name!r}, which the manifest names",
+                remedy="Check that release and original belong together",
+            )
+    return read_table(table.select(names)).columns
+
+
+def _spelled(column: TextColumn, declared: Column, mark: str) -> NDArray[np.object_]:
+    is_comma = mark == "," and declared.kind == "numeric" and column.nature == "text"
+    return with_points(column.texts) if is_comma else column.texts
+
+
+def _number(column: Column, text: str, file: str) -> float:
+    """Return what a cut compares: a number as it is counted, or the digest of a text."""
+    if not column.is_numeric:
+        return float(int(hashlib.sha256(text.encode()).hexdigest()[:12], 16))
+    try:
+        return float(column.scale.value(text))
+    except CellError as error:
+        raise InputError(
+            f"{file}, column {column.name!r}: a value {error}",
+            remedy=f"The manifest calls the column {column.kind}: check that both belong together",
+            value=text,
+        ) from None
+
+
+def _rows_of(
+    cuts: _Cut | int, keys: Mapping[str, NDArray[np.float64]], rows: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], int]]:
+    if isinstance(cuts, int):
+        yield rows, cuts
+        return
+    low = keys[cuts.column][rows] <= cuts.at_most
+    yield from _rows_of(cuts.lower, keys, rows[low])
+    yield from _rows_of(cuts.higher, keys, rows[~low])
+
+
+def _domains(claims: Manifest, sent: Sequence[_Sent]) -> dict[str, Any]:
+    """Return the observed domains of the whole original, as a manifest would declare them."""
+    domains: dict[str, Any] = {}
+    for column in claims.quasi_identifiers:
+        ends = [one.ends[column.name] for one in sent if column.name in one.ends]
+        texts = [text for one in sent for text in one.texts.get(column.name, ())]
+        if ends:
+            low, high = min(one[0] for one in ends), max(one[1] for one in ends)
+            is_date = column.scale.unit is not None
+            domains[column.name] = [end[1] if is_date else end[0] for end in (low, high)]
+        elif texts:
+            domains[column.name] = sorted(set(texts))
+    return domains
+
+
+def _verify_part(
+    number: int,
+    folder: str,
+    entry: Mapping[str, Any],
+    places: tuple[tuple[str, int], ...],
+    common: _Common,
+    **_: Any,
+) -> Verification | str:
+    """Verify one part; a text says why there is nothing to verify."""
+    import pyarrow as pa
+
+    file = Path(folder) / entry["file"]
+    if not file.is_file():
+        return "is not there"
+    if not places:
+        return "has no record of the original"
+    tables = [_read(at, partial(_group, group)) for at, group in places]
+    records = pa.concat_tables(tables, promote_options="permissive")
+    document = common.document
+    columns = [
+        {**one, "domain": common.domains[one["name"]]} if one["name"] in common.domains else one
+        for one in document["columns"]
+    ]
+    manifest = {
+        **{key: one for key, one in document.items() if key != "parts"},
+        "n": entry["n"],
+        "objective": {**document["objective"], "value": entry["objective"]},
+        "ncp": entry["ncp"],
+        "gcp": entry["ncp"] / max(1, entry["n"] * document["m"]),
+        "homogeneous": entry["homogeneous"],
+        "left_out": {**document["left_out"], "missing": entry["missing"]},
+        "table": {**document["table"], "sha256": entry["sha256"]},
+        "columns": columns,
+        "bound": None,
+        "gap": None,
+        "status": "heuristic",
+    }
+    return verify(
+        records,
+        file,
+        manifest,
+        schema=common.schema,
+        k=common.k,
+        decimal=common.decimal,
+        hierarchies=common.hierarchies,
+    )
+
+
+def _whole_problems(
+    folder: Path, claims: Manifest, entries: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Return where the claims of the whole are not the sums of those of the parts."""
+    problems = []
+    there = {one.name for one in folder.iterdir()} - {MANIFEST}
+    foreign = len(there - {entry["file"] for entry in entries})
+    if foreign:
+        problems.append(f"The folder holds {foreign} files that the manifest does not name.")
+    sums = (
+        ("n", claims.n, sum(entry["n"] for entry in entries)),
+        ("objective value", claims.loss.objective, fsum(entry["objective"] for entry in entries)),
+        ("ncp", claims.loss.ncp, fsum(entry["ncp"] for entry in entries)),
+        ("gcp", claims.loss.gcp, fsum(e["ncp"] for e in entries) / max(1, claims.n * claims.m)),
+        ("number of rows left out", claims.left_out.missing, sum(e["missing"] for e in entries)),
+    )
+    for name, claimed, found in sums:
+        if claimed is None or abs(claimed - found) > _SAME * max(abs(claimed), abs(found)):
+            problems.append(f"The manifest claims {name} {claimed}; its parts add up to {found}.")
+    for name, (classes, rows) in (claims.homogeneous or {}).items():
+        parts = [entry["homogeneous"].get(name, {}) for entry in entries]
+        found_here = tuple(sum(one.get(key, 0) for one in parts) for key in ("classes", "rows"))
+        if found_here != (classes, rows):
+            problems.append(f"The manifest counts other classes that share one value of {name!r}.")
+    return [*problems, *optimality_problems(claims)]
+
+
+def _together(
+    claims: Manifest,
+    entries: Sequence[Mapping[str, Any]],
+    found: Sequence[Verification | str],
+    problems: list[str],
+) -> Verification:
+    """Return what was found of all parts as of one release."""
+    whole = [one for one in found if isinstance(one, Verification)]
+    named = list(problems)
+    for entry, one in zip(entries, found, strict=True):
+        said = (f"The file {one}.",) if isinstance(one, str) else one.problems
+        named += [f"{entry['file']}: {problem}" for problem in said]
+    if len(named) > _NAMED:
+        named = [*named[:_NAMED], f"{len(named) - _NAMED} more problems."]
+    reached = [one.k_reached for one in whole if one.k_reached is not None]
+    ncp = None
+    if len(whole) == len(found) and all(one.ncp is not None for one in whole):
+        ncp = fsum(one.ncp for one in whole if one.ncp is not None)
+    n = sum(one.n or 0 for one in whole)
+    has_bound = any(one.bound is not None for one in whole) or claims.loss.bound is not None
+    is_ncp = claims.loss.name.lower() in ("gcp", "ncp")
+    bound = claims.loss.bound if has_bound and is_ncp else None
+    checks = list(dict.fromkeys(check for one in whole for check in one.checks))
+    checks = [check for check in checks if all(check in one.checks for one in whole)]
+    cuts = "Every record lies in the part that the cuts send it to; the claims of the parts add up."
+    return Verification(
+        ok=not named,
+        recoding=claims.recoding,
+        k=claims.k,
+        k_reached=min(reached) if reached and len(reached) == len(whole) else None,
+        promise=whole[0].promise if whole else None,
+        classes=sum(one.classes or 0 for one in whole),
+        suppressed=sum(one.suppressed or 0 for one in whole),
+        left_out=claims.left_out.suppressed,
+        n=n,
+        m=claims.m,
+        ncp=ncp,
+        gcp=None if ncp is None else ncp / max(1, n * claims.m),
+        bound=bound,
+        gap=None if ncp is None or bound is None else relative_gap(ncp, bound),
+        problems=tuple(named),
+        checks=(*([] if problems else [cuts]), *checks),
+    )

@@ -1,0 +1,264 @@
+"""Who does the work: this machine, or a cluster of Dask; what comes out is the same."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from anonymip.errors import (
+    InputError,
+    Interrupted,
+    MemoryShort,
+    argument,
+    missing_extra,
+    unknown_name,
+)
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.side_by_side import run_side_by_side, workers_of
+
+#: Times that a part may take a worker with it before the run is given up.
+_DEATHS = 3
+_POLL = 0.05
+#: Seconds in which a scheduler has to answer.
+_ANSWER = 10
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How a table that is solved by parts is worked on.
+
+    Parameters
+    ----------
+    kind
+        ``"local"``: processes of this machine; ``"dask"``: a cluster of Dask.
+    scheduler
+        Address of a scheduler of Dask, ``"tcp://host:8786"``; None starts a cluster here.
+    workers
+        Processes here; None for two, or one on one core.
+    memory_per_worker
+        What a worker of a cluster started here may hold, such as ``"2GiB"``; Dask restarts one that
+        holds more. None for its share of the machine.
+    part_rows
+        Rows of a part at most, about.
+    scratch
+        Folder of the rows by part while the run lasts; every worker must see it. None for a hidden
+        one beside the output.
+
+    Raises
+    ------
+    InputError
+        If they contradict each other.
+    """
+
+    kind: str = "local"
+    scheduler: str | None = None
+    workers: int | None = None
+    memory_per_worker: str | None = None
+    part_rows: int = 250_000
+    scratch: str | Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("local", "dask"):
+            raise unknown_name("engine", self.kind, ("local", "dask"))
+        if self.part_rows < 1:
+            raise InputError(
+                f"{argument('part_rows')} is {self.part_rows}", remedy="Give at least 1"
+            )
+        if self.workers is not None:
+            workers_of(self.workers)
+        for name in ("scheduler", "memory_per_worker"):
+            if getattr(self, name) is not None and self.kind != "dask":
+                raise InputError(
+                    f"{argument(name)} is of Dask", remedy=f"Add {argument('engine', 'dask')}"
+                )
+        for name in ("workers", "memory_per_worker"):
+            if self.scheduler is not None and getattr(self, name) is not None:
+                raise InputError(
+                    f"{argument(name)} is of a cluster that is started here, and "
+                    f"{argument('scheduler')} names one that runs",
+                    remedy=f"Leave out {argument(name)}",
+                )
+
+
+class Runner(Protocol):
+    """What runs tasks: pure functions, so that it does not matter where or how often."""
+
+    #: Where to watch it; None for nowhere.
+    link: str | None
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        tasks: Sequence[tuple[Any, ...]],
+        common: Any,
+        phase: str,
+        *,
+        heavy: bool = False,
+    ) -> list[Any]:
+        """Return `function` of each task and what is common to all, in their order.
+
+        `heavy`: whether a task is worth a process of its own.
+        """
+
+
+@contextmanager
+def started(engine: Engine, scratch: Path, budget: Budget) -> Iterator[Runner]:
+    """Give what runs the tasks of an engine; end what was started for it.
+
+    Raises InputError if Dask is not installed, or no scheduler answers.
+    """
+    if engine.kind == "local":
+        yield LocalRunner(workers_of(engine.workers or 0), budget)
+        return
+    try:
+        import distributed
+    except ImportError:
+        raise missing_extra("dask", "clusters are worked on by dask.distributed") from None
+    import dask
+
+    quiet = {
+        "distributed.worker.daemon": False,
+        "distributed.scheduler.allowed-failures": _DEATHS,
+        "distributed.admin.tick.limit": "1h",
+    }
+    with dask.config.set(quiet):
+        cluster = None
+        try:
+            if engine.scheduler is None:
+                cluster = distributed.LocalCluster(  # type: ignore[no-untyped-call]
+                    n_workers=workers_of(engine.workers or 0),
+                    threads_per_worker=1,
+                    memory_limit=engine.memory_per_worker or "auto",
+                    local_directory=str(scratch),
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=50,
+                )
+            where = cluster or engine.scheduler
+            client = distributed.Client(where, timeout=_ANSWER)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"no scheduler of Dask answers at {engine.scheduler or 'this machine'} "
+                f"({type(error).__name__})",
+                remedy=f"Check {argument('scheduler')}, and that its workers run",
+            ) from None
+        try:
+            yield DaskRunner(client, budget)
+        finally:
+            with suppress(Exception):
+                client.close()  # type: ignore[no-untyped-call]
+            if cluster is not None:
+                with suppress(Exception):
+                    cluster.close()
+
+
+def refuse_stopped(budget: Budget) -> None:
+    """End a run that the user has stopped."""
+    if budget.is_interrupted:
+        raise Interrupted("the run was stopped; nothing was written", remedy="Start it again")
+
+
+@dataclass
+class LocalRunner:
+    """Tasks one after the other in this process, or in several processes."""
+
+    jobs: int
+    budget: Budget
+    link: str | None = None
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        tasks: Sequence[tuple[Any, ...]],
+        common: Any,
+        phase: str,
+        *,
+        heavy: bool = False,
+    ) -> list[Any]:
+        """Return `function` of each task."""
+        if self.jobs > 1 and len(tasks) > 1:
+            calls = [partial(_called, function, (*task, common)) for task in tasks]
+            found = run_side_by_side(
+                calls, self.budget, jobs=self.jobs, in_processes=heavy, phase=phase, by_task=True
+            )
+            refuse_stopped(self.budget)
+            return found
+        found = []
+        for done, task in enumerate(tasks):
+            refuse_stopped(self.budget)
+            self.budget.report(phase, done=done, total=len(tasks))
+            found.append(function(*task, common, budget=self.budget))
+        return found
+
+
+def _called(function: Callable[..., Any], arguments: tuple[Any, ...], budget: Budget) -> Any:
+    return function(*arguments, budget=budget)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _remotely(function: Callable[..., Any], task: tuple[Any, ...], common: Any) -> Any:
+    return function(*task, common, budget=Budget())
+
+
+class DaskRunner:
+    """Tasks as futures of a cluster, which tries again what a worker took with it."""
+
+    def __init__(self, client: Any, budget: Budget) -> None:
+        self._client, self._budget = client, budget
+        self.link = client.dashboard_link if _has_dashboard() else None
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        tasks: Sequence[tuple[Any, ...]],
+        common: Any,
+        phase: str,
+        *,
+        heavy: bool = False,
+    ) -> list[Any]:
+        """Return `function` of each task."""
+        from distributed.scheduler import KilledWorker
+
+        # Computed and not scattered: what a dead worker held of it is made again.
+        shared = self._client.submit(_same, common, pure=False)
+        futures = [
+            self._client.submit(_remotely, function, task, shared, pure=False) for task in tasks
+        ]
+        waiting = set(futures)
+        try:
+            while waiting:
+                refuse_stopped(self._budget)
+                ended = {one for one in waiting if one.done()}
+                for one in ended:
+                    one.result()
+                waiting -= ended
+                if ended:
+                    done = len(tasks) - len(waiting)
+                    self._budget.report(phase, done=done, total=len(tasks))
+                elif waiting:
+                    time.sleep(_POLL)
+            return [one.result() for one in futures]
+        except KilledWorker:
+            raise MemoryShort(
+                f"{phase}: a task has ended its worker {_DEATHS + 1} times, most likely since it "
+                "needs more memory than the worker has",
+                remedy=f"Give workers more memory, or use a smaller {argument('part_rows', ...)}",
+            ) from None
+        finally:
+            with suppress(Exception):
+                self._client.cancel([*waiting, shared], force=True)
+
+
+def _has_dashboard() -> bool:
+    try:
+        import bokeh  # noqa: F401
+    except ImportError:
+        return False
+    return True

@@ -1,0 +1,262 @@
+"""One part of a table: solved, published, read back and verified under the domains of the whole."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import fsum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow import parquet
+
+from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
+from anonymip.errors import AnonymipError, Interrupted, ReleaseWarning
+from anonymip.instances import Attribute, Microdata, TableFormat
+from anonymip.problem import Problem
+from anonymip.publishing import publish
+from anonymip.publishing.manifest import as_verified, of_file
+from anonymip.runtime.arrays import Floats
+from anonymip.runtime.budget import Budget
+from anonymip.scale.cuts import Cut, Tree, keys_of, losses_across, part_numbers, way_to
+from anonymip.scale.sources import Batch, frame_of, read_batch, read_groups
+from anonymip.scale.survey import fingerprint_of
+from anonymip.solution import Solution
+from anonymip.solving import solve
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What every part is solved by.
+
+    Parameters
+    ----------
+    attributes
+        The quasi-identifiers with the domains of the whole table.
+    roles
+        The columns published untouched and the unit: ``sensitive``, ``keep``, ``unit``.
+    table
+        Format and missing values.
+    asked
+        What a problem takes beside its table: k, recoding, objective, diversity, limits.
+    settings
+        What :func:`anonymip.solve` takes: method, options, effort, seed and so on.
+    layout
+        What :func:`anonymip.publish` takes.
+    scratch
+        Folder of the rows by part and of what is published of them.
+    tree
+        The cuts, as the rows were split by them.
+    """
+
+    attributes: tuple[Attribute, ...]
+    roles: Mapping[str, Any]
+    table: TableFormat
+    asked: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    layout: Mapping[str, Any]
+    scratch: str
+    tree: Tree
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that parts are made of."""
+        unit = (self.roles["unit"],) if self.roles["unit"] else ()
+        names = (one.name for one in self.attributes)
+        return tuple(dict.fromkeys((*names, *self.roles["sensitive"], *self.roles["keep"], *unit)))
+
+
+@dataclass(frozen=True)
+class Split:
+    """Where the rows of a batch lie: a file with a row group for each part that it has rows of."""
+
+    file: str
+    groups: dict[int, int]
+    counts: dict[int, int]
+
+
+def said_of(error: AnonymipError, where: str) -> AnonymipError:
+    """Return an error whose message begins with where it was found."""
+    error.message = f"{where}: {error.message}"
+    error.args = (error.message if error.remedy is None else f"{error.message}. {error.remedy}",)
+    return error
+
+
+def split(number: int, batch: Batch, plan: Plan, *, budget: Budget | None = None) -> Split:
+    """Write the rows of a batch in the order of their parts, a row group for each part."""
+    table = read_batch(batch, plan.table, plan.columns)
+    try:
+        keys = keys_of(frame_of(table), plan.attributes, plan.table)
+    except AnonymipError as error:
+        raise said_of(error, str(batch)) from None
+    numbers = part_numbers(keys, plan.tree)
+    order = np.argsort(numbers, kind="stable")
+    present, counts = np.unique(numbers, return_counts=True)
+    place = Path(plan.scratch) / f"rows-{number:06}.parquet"
+    ordered, at = table.take(pa.array(order)), 0
+    with _Appearing(place) as temporary, parquet.ParquetWriter(temporary, ordered.schema) as writer:
+        for count in counts.tolist():
+            writer.write_table(ordered.slice(at, count), row_group_size=max(1, count))
+            at += count
+    parts = present.tolist()
+    return Split(
+        str(place),
+        {part: group for group, part in enumerate(parts)},
+        dict(zip(parts, counts.tolist(), strict=True)),
+    )
+
+
+class _Appearing:
+    """A file that appears under its name when it is whole: a task may be tried more than once."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._temporary = place.with_name(f"{secrets.token_hex(4)}.{place.name}")
+
+    def __enter__(self) -> Path:
+        os.close(os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        return self._temporary
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            os.replace(self._temporary, self._place)
+        else:
+            self._temporary.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class PartTask:
+    """A part of the table.
+
+    `number`: of the part. `places`: files and row groups of its rows. `rows`: how many. `tree`: the
+    cuts that were kept.
+    """
+
+    number: int
+    places: tuple[tuple[str, int], ...]
+    rows: int
+    tree: Tree = 0
+
+
+@dataclass(frozen=True)
+class PartResult:
+    """What became of a part.
+
+    `number`: of the part. `file`: what is published of it. `manifest`: of that, with the loss.
+    `terms`: sum over its records of what each adds at least to the loss of any release of the whole
+    table; None where nothing is proven. `bound_method`: what proves it. `fingerprint`: of its rows.
+    `warnings`: what was said of it.
+    """
+
+    number: int
+    file: str
+    manifest: dict[str, Any]
+    rows: int
+    classes: int
+    terms: float | None
+    bound_method: str
+    fingerprint: int
+    warnings: tuple[str, ...] = field(default=())
+
+
+def solve_part(task: PartTask, plan: Plan, *, budget: Budget | None = None) -> PartResult:
+    """Solve, publish and verify a part; the same task gives the same file.
+
+    Rows are sorted by what they show: the order then says nothing, and no generator is needed.
+
+    Raises
+    ------
+    AnonymipError
+        As solving and publishing do; the message names the part.
+    """
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", ReleaseWarning)
+            return _solved(task, plan, budget, said)
+    except AnonymipError as error:
+        raise said_of(error, f"part {task.number + 1} of {task.rows:,} rows") from None
+
+
+def _solved(
+    task: PartTask, plan: Plan, budget: Budget | None, said: Sequence[warnings.WarningMessage]
+) -> PartResult:
+    own = Budget() if budget is None else budget.renewed(None)
+    own.progress = None
+    if own.is_interrupted:
+        raise Interrupted("it was stopped", remedy="Start it again")
+    rows = read_groups(task.places)
+    frame = frame_of(rows)[list(plan.columns)]
+    fingerprint = fingerprint_of(frame)
+    roles = plan.roles
+    data = Microdata(
+        frame, plan.attributes, roles["sensitive"], roles["keep"], (), plan.table, roles["unit"]
+    )
+    problem = Problem(data, **plan.asked)
+    solution = solve(problem, budget=own, **plan.settings)
+    if own.is_interrupted:
+        raise Interrupted("it was stopped", remedy="Start it again")
+    terms, method = proven(problem, solution, way_to(task.tree, task.number))
+    release = publish(solution, by_content=True, **plan.layout)
+    place = Path(plan.scratch) / f"part-{task.number:05}.parquet"
+    with _Appearing(place) as temporary:
+        _write(release.table, rows.schema, temporary)
+        manifest = of_file(as_verified(release.manifest), temporary)
+        release.read_back(temporary, manifest, data.original)
+    return PartResult(
+        task.number,
+        str(place),
+        manifest,
+        task.rows,
+        len(solution.sizes),
+        terms,
+        method,
+        fingerprint,
+        tuple(dict.fromkeys(str(one.message) for one in said)),
+    )
+
+
+def _write(frame: pd.DataFrame, given: pa.Schema, place: Path) -> None:
+    """Write what is published; columns of the original keep the types that they had there."""
+    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
+    for at, one in enumerate(table.schema):
+        # A column of gaps alone has no type, and other parts have one.
+        kind = given.field(one.name).type if one.name in given.names else pa.string()
+        if pa.types.is_null(one.type):
+            table = table.set_column(at, one.name, table.column(at).cast(kind))
+    parquet.write_table(table, place)
+
+
+def proven(
+    problem: Problem, solution: Solution, way: Sequence[tuple[Cut, bool]]
+) -> tuple[float | None, str]:
+    """Return what the records of a part add at least to the loss of any release of the whole table.
+
+    Let y be duals of the part's records: no class within the part costs less than the sum of its
+    members' y. A class that holds record i and one beyond a cut costs each of its members e(i) at
+    least, see :func:`~anonymip.scale.cuts.losses_across`. Then z(i) = min(y(i), e(i)) are duals of
+    the whole table: a class within one part costs its y at least, and so its z; one of several
+    parts costs each member i at least e(i), and so z(i). The z of all parts add up to a bound on
+    any release, also on those whose classes cross cuts.
+
+    Without cuts this is the solution's own bound. None where the loss is not known to be monotone.
+    """
+    bound = solution.bound
+    if not way:
+        return (None, "") if bound is None else (bound.value, bound.method)
+    if not problem.compiled.monotone or bound is None:
+        return None, ""
+    proof, method = bound.duals, bound.method
+    if proof is None or proof.cuts or proof.pool is not None or proof.count_dual:
+        # The bound rests on more than duals of records.
+        duals, method = nearest_neighbour_terms(problem), "nearest-neighbour"
+    else:
+        duals = proof.coverage * proof.duals
+    capped: Floats = np.minimum(duals, losses_across(problem, way))
+    return fsum(capped), f"{method}, by parts"

@@ -1,0 +1,530 @@
+"""A run by parts: look, cut, split, solve, and put a folder of parts with its manifest in place."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, fields
+from math import fsum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anonymip.errors import AnonymipError, InputError, ReleaseWarning, argument
+from anonymip.files import put_folder, scratch_folder
+from anonymip.instances import Microdata, Schema
+from anonymip.instances.encoding import policy_of
+from anonymip.methods import find_method
+from anonymip.problem import Problem
+from anonymip.publishing.cautions import homogeneous_classes
+from anonymip.publishing.manifest import describe_attribute
+from anonymip.runtime.budget import Budget, Progress
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.scale.cuts import Tree, choose_cuts, pruned
+from anonymip.scale.engines import Engine, Runner, started
+from anonymip.scale.part import PartResult, PartTask, Plan, Split, said_of, solve_part, split
+from anonymip.scale.sources import Batch, find_batches, frame_of, read_batch, source_of
+from anonymip.scale.survey import Wanted, Whole, look_at, samples_of, summed_up
+from anonymip.solution import bound_text
+
+#: The manifest of a folder; readers of Parquet folders pass over names that begin like this.
+MANIFEST = "_manifest.json"
+
+
+@dataclass(frozen=True)
+class ReleaseInParts:
+    """A release that lies in a folder of Parquet files.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    manifest
+        What it promises, as it stands in the folder's ``_manifest.json``.
+    rows, parts, classes
+        How many.
+    objective
+        The loss, summed over all parts.
+    bound
+        What any release of the whole table loses at least, also one whose classes cross parts; None
+        where nothing is proven.
+    gap
+        (objective - bound) / objective.
+    seconds
+        From reading to the folder in its place.
+    link
+        Where Dask shows the run; None for nowhere.
+    """
+
+    folder: Path
+    manifest: dict[str, Any] = field(repr=False)
+    rows: int
+    parts: int
+    classes: int
+    objective: float
+    bound: float | None
+    gap: float | None
+    seconds: float
+    link: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as an object for JSON; the folder has its manifest."""
+        left = ("folder", "manifest")
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in left}
+
+    def summary(self) -> str:
+        """Return what a person wants to know, in three lines."""
+        manifest = self.manifest
+        bound = "no bound is known"
+        if self.bound is not None:
+            share = bound_text(self.bound / (self.rows * manifest["m"]))
+            bound = f"no release of the whole table can be below {share}"
+            bound += "" if self.gap is None else f"; gap {100 * self.gap:.1f} %"
+        value = manifest["gcp"]
+        return (
+            f"{self.rows:,} rows in {self.parts} parts, {self.classes:,} classes, "
+            f"k = {manifest['k']}, by {manifest['method']}\nloss {value:.4g}; {bound}\n"
+            f"{self.seconds:.1f} s, {self.rows / max(self.seconds, 1e-9):,.0f} rows a second"
+        )
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked of a table that is solved by parts.
+
+    Parameters
+    ----------
+    source
+        A file, a folder of files, or an address of either.
+    schema
+        Roles of its columns.
+    asked
+        What :class:`anonymip.Problem` takes beside the table.
+    settings
+        What :func:`anonymip.solve` takes: ``method``, ``options``, ``effort``, ``seed`` ...
+    layout
+        What :func:`anonymip.publish` takes: ``layout``, ``escape_formulas``.
+    """
+
+    source: str
+    schema: Schema
+    asked: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    layout: Mapping[str, Any] = field(default_factory=dict)
+
+
+def anonymize_by_parts(
+    table: str | Path,
+    quasi_identifiers: Sequence[str],
+    k: int,
+    output: str | Path,
+    *,
+    engine: Engine | str = "local",
+    schema: Schema | None = None,
+    sensitive: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    missing: str | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    **settings: Any,
+) -> ReleaseInParts:
+    """Write a k-anonymous release of a table too large for memory, or for one machine.
+
+    The table is cut into parts by values of its quasi-identifiers. Each is solved under the domains
+    of the whole table, published, read back and verified; the folder of parts appears when all of
+    them are there.
+
+    Parameters
+    ----------
+    table
+        A Parquet file, a folder of Parquet or CSV files, or an address that fsspec reads.
+    quasi_identifiers, sensitive, keep, drop, missing
+        As in :func:`anonymip.anonymize`; beside those of the schema, if one is given.
+    k
+        Records that must look alike.
+    output
+        The folder to write. A release by parts that lies there is replaced.
+    engine
+        ``"local"``, ``"dask"`` or an :class:`Engine`.
+    schema
+        Roles of the columns, format of text files, domains.
+    progress
+        Receives how many batches are read and parts solved.
+    **settings
+        ``objective``, ``diversity``, ``limits``, ``unit``, ``layout`` and ``escape_formulas`` as in
+        :func:`anonymip.anonymize`; ``method``, ``options``, ``effort``, ``seed`` and ``solver`` as
+        in :func:`anonymip.solve`.
+
+    Returns
+    -------
+    ReleaseInParts
+        What was written, with its loss and a bound on the loss of any release of the whole table.
+
+    Raises
+    ------
+    InputError
+        If something is asked that parts cannot keep, a file cannot be read or lacks a column, a
+        value lies outside its domain, or no scheduler answers. Nothing is written then.
+
+    Notes
+    -----
+    The same table, seed and part size give the same files, whoever does which part and however
+    often it is tried. Time: that of the method for each part. Memory: that of a part for each
+    worker, see ``docs/scale.md``.
+    """
+    roles = (schema or Schema()).with_roles(
+        quasi_identifiers, sensitive, keep, drop, missing, settings.pop("unit", None)
+    )
+    asked = {
+        "k": k,
+        "recoding": settings.pop("recoding", None) or "classes",
+        "objective": settings.pop("objective", None) or "gcp",
+        "diversity": settings.pop("diversity", None),
+        "limits": settings.pop("limits", ()),
+    }
+    shown = [name for name in ("layout", "escape_formulas") if name in settings]
+    layout: dict[str, Any] = {name: settings.pop(name) for name in shown}
+    task = Task(source_of(table), roles, asked, {"method": "auto", **settings}, layout)
+    used = Engine(engine) if isinstance(engine, str) else engine
+    return run_by_parts(task, output, used, Budget(progress=progress))
+
+
+def run_by_parts(
+    task: Task, output: str | Path, engine: Engine, budget: Budget | None = None
+) -> ReleaseInParts:
+    """Do what :func:`anonymize_by_parts` does, of a task.
+
+    The second Ctrl-C ends it at once; nothing is left but a hidden folder, which the next run
+    removes.
+    """
+    watch, target = Stopwatch(), Path(output)
+    budget = budget or Budget()
+    refuse_target(target)
+    batches, _ = find_batches(task.source, engine.part_rows)
+    first = _first_look(task, batches[0])
+    _refuse_unsuited(task, first)
+    with ExitStack() as stack:
+        stack.enter_context(budget.catching_interrupts())
+        beside = target if engine.scratch is None else Path(engine.scratch) / target.name
+        scratch = stack.enter_context(scratch_folder(beside))
+        # The parts lie where they can be renamed to their place at once.
+        ready = scratch if engine.scratch is None else stack.enter_context(scratch_folder(target))
+        runner = stack.enter_context(started(engine, scratch, budget))
+        run = _Run(task, batches, first, engine, runner, budget, str(scratch))
+        results, tree, whole = run.results()
+        manifest = _manifest(task, results, tree, whole, first)
+        folder = ready / "release"
+        folder.mkdir()
+        for result in results:
+            _move(Path(result.file), folder / part_name(result.number))
+        text = json.dumps(manifest, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        (folder / MANIFEST).write_bytes(text.encode())
+        put_folder(folder, target)
+        _warn(results, manifest)
+        bound = manifest["bound"]
+        return ReleaseInParts(
+            target,
+            manifest,
+            manifest["n"],
+            len(results),
+            sum(result.classes for result in results),
+            manifest["objective"]["value"],
+            None if bound is None else bound["value"],
+            manifest["gap"],
+            watch.seconds,
+            runner.link,
+        )
+
+
+def part_name(number: int) -> str:
+    """Return the name of the file of a part."""
+    return f"part-{number:05}.parquet"
+
+
+def refuse_target(target: Path) -> None:
+    """Refuse an output that is a file, or a folder of something else than a release by parts."""
+    if target.suffix.lower() in (".csv", ".tsv", ".txt", ".data", ".xlsx", ".parquet", ".pq"):
+        raise InputError(
+            f"{target}: a release by parts is a folder of Parquet files",
+            remedy="Name a folder, such as release/",
+        )
+    if target.is_symlink() or (target.exists() and not target.is_dir()):
+        raise InputError(f"{target} is no folder", remedy="Name a folder")
+    if target.is_dir() and any(target.iterdir()) and not (target / MANIFEST).is_file():
+        raise InputError(
+            f"{target} is a folder that holds something else than a release by parts",
+            remedy="Name another folder, which is made",
+        )
+
+
+def _move(file: Path, place: Path) -> None:
+    try:
+        os.replace(file, place)
+    except OSError:
+        # The scratch folder lies on another file system.
+        import shutil
+
+        shutil.copyfile(file, place)
+
+
+def _first_look(task: Task, batch: Batch) -> Microdata:
+    """Return the table of the first batch, whose roles are checked as those of any table."""
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*far beyond all others")
+            return task.schema.apply(frame_of(read_batch(batch, task.schema.table)))
+    except AnonymipError as error:
+        raise said_of(error, str(batch)) from None
+
+
+def _refuse_unsuited(task: Task, first: Microdata) -> None:
+    """Refuse what no parts can keep, with the reason."""
+    asked, settings = task.asked, task.settings
+    once = f"Leave out {argument('engine')}: the table is then solved as a whole"
+    some = first.by_rows.take(np.arange(min(first.n, int(asked["k"]) + 100)))
+    # What rules ask of a table its first rows need not have.
+    of_any = {**asked, "diversity": None, "limits": ()}
+    problem = Problem(some, **of_any) if some.n >= int(asked["k"]) else None
+    if problem is not None:
+        name = problem.recoding.name
+        if name != "classes":
+            raise InputError(
+                f"recoding {name} is not solved by parts: its sets and levels are those of a whole "
+                "table",
+                remedy=f"Use {argument('recoding', 'classes')}, or leave out {argument('engine')}",
+            )
+        if getattr(problem.recoding, "suppression", False):
+            raise InputError(
+                "suppression is not allowed by parts: how many records may be left out is a matter "
+                "of the whole table",
+                remedy="Leave it out",
+            )
+        diversity = asked["diversity"]
+        if diversity is not None and diversity.t is not None:
+            raise InputError(
+                "closeness is not kept by parts: it compares classes with the whole table",
+                remedy="Leave out t",
+            )
+        compiled = problem.compiled
+        if compiled.tier == "members" or compiled.aggregate != "sum":
+            raise InputError(
+                f"objective {compiled.name!r} is not solved by parts: it is no sum over records of "
+                "what is published of them",
+                remedy="Use another, such as gcp",
+            )
+    if task.schema.pseudonyms:
+        raise InputError(
+            "pseudonyms are not made by parts: one key would have to reach every worker",
+            remedy="Leave those columns out, or put pseudonyms in their place beforehand",
+        )
+    spec = find_method(str(settings["method"]))
+    if spec.role == "exact" and spec.name != "split-carry":
+        raise InputError(
+            f"method {spec.name} proves what is optimal for a whole table, and parts are none",
+            remedy="Use greedy-search, local-search or split-carry",
+        )
+    for name in ("time_limit", "checkpoint", "resume"):
+        if settings.get(name):
+            raise InputError(
+                f"{argument(name)} is given, and a run by parts does not look at the clock",
+                remedy=f"Use {argument('effort', ...)}; {once}",
+            )
+    for attribute in first.attributes:
+        known = task.schema.attributes[attribute.name].get("hierarchy")
+        if attribute.hierarchy is not None and known is not attribute.hierarchy:
+            raise InputError(
+                f"the hierarchy of column {attribute.name!r} is a rule of the codes that occur",
+                remedy="Write it to a file with anonymip hierarchy, and name that in the schema",
+            )
+
+
+@dataclass
+class _Run:
+    """The passes over a table: look, cut, split, solve."""
+
+    task: Task
+    batches: Sequence[Batch]
+    first: Microdata
+    engine: Engine
+    runner: Runner
+    budget: Budget
+    scratch: str
+
+    def results(self) -> tuple[list[PartResult], Tree, Whole]:
+        """Return what became of each part, the cuts that were kept, and the whole table."""
+        schema, k = self.task.schema, int(self.task.asked["k"])
+        roles = {"sensitive": schema.sensitive, "keep": schema.keep, "unit": schema.unit}
+        unit = () if schema.unit is None else (schema.unit,)
+        columns = (*schema.attributes, *schema.sensitive, *schema.keep, *unit)
+        wanted = Wanted(schema, tuple(dict.fromkeys(columns)), samples_of(self.batches))
+        seen = self.runner.map(look_at, [(one,) for one in self.batches], wanted, "reading")
+        others = self.first.original[[*wanted.columns]]
+        try:
+            whole = summed_up(seen, schema, others)
+            self._refuse_missing(whole, seen)
+        except AnonymipError as error:
+            raise self._found_again(error) from None
+        tree, parts = choose_cuts(
+            whole.keys, whole.weights, whole.attributes, whole.levels, self.engine.part_rows
+        )
+        plan = Plan(
+            whole.attributes,
+            roles,
+            schema.table,
+            self.task.asked,
+            self.task.settings,
+            self.task.layout,
+            self.scratch,
+            tree,
+        )
+        tasks = [(number, batch) for number, batch in enumerate(self.batches)]
+        splits: list[Split] = self.runner.map(split, tasks, plan, "splitting")
+        counts = np.zeros(parts, np.int64)
+        for one in splits:
+            for part, count in one.counts.items():
+                counts[part] += count
+        kept, members = pruned(tree, counts, max(k, self.engine.part_rows // 20))
+        solved = self.runner.map(
+            solve_part,
+            [
+                (self._part(number, own, splits, counts, kept),)
+                for number, own in enumerate(members)
+            ],
+            plan,
+            "solving parts",
+            heavy=True,
+        )
+        if sum(one.fingerprint for one in solved) % 2**64 != whole.fingerprint:
+            raise AnonymipError(
+                "the rows of the parts are not those of the table",
+                remedy="Did a file change meanwhile? Start the run again; else please report this",
+            )
+        return solved, kept, whole
+
+    def _part(
+        self,
+        number: int,
+        members: Sequence[int],
+        splits: Sequence[Split],
+        counts: Any,
+        tree: Tree,
+    ) -> PartTask:
+        places = tuple(
+            (one.file, one.groups[part]) for one in splits for part in members if part in one.groups
+        )
+        return PartTask(number, places, int(counts[list(members)].sum()), tree)
+
+    def _refuse_missing(self, whole: Whole, seen: Sequence[Any]) -> None:
+        """Refuse missing values that the schema does not provide for."""
+        table = self.task.schema.table
+        for attribute in whole.given:
+            count = whole.missing[attribute.name]
+            if count and policy_of(attribute, table) == "error":
+                raise InputError(
+                    f"column {attribute.name!r} has {count} missing values",
+                    remedy=f"Choose {argument('missing', 'drop')}, or fill the cells",
+                )
+
+    def _found_again(self, error: AnonymipError) -> AnonymipError:
+        """Return the error of the first batch that has the same fault, which names file and row."""
+        for batch in self.batches:
+            try:
+                self.task.schema.apply(frame_of(read_batch(batch, self.task.schema.table)))
+            except AnonymipError as found:
+                return said_of(found, str(batch))
+        return error
+
+
+def _manifest(
+    task: Task, results: Sequence[PartResult], tree: Tree, whole: Whole, first: Microdata
+) -> dict[str, Any]:
+    """Return the manifest of all parts together."""
+    parts = [result.manifest for result in results]
+    base = parts[0]
+    n, m = sum(one["n"] for one in parts), base["m"]
+    value = fsum(one["objective"]["value"] for one in parts)
+    ncp = fsum(one["ncp"] for one in parts)
+    given = {one.name: describe_attribute(one) for one in whole.given}
+    homogeneous = {
+        name: {
+            key: sum(one["homogeneous"][name][key] for one in parts) for key in ("classes", "rows")
+        }
+        for name in base["homogeneous"]
+    }
+    left_out = {
+        **base["left_out"],
+        "missing": sum(one["left_out"]["missing"] for one in parts),
+        "columns": list(first.drop),
+        "undeclared_columns": len(first.undeclared),
+    }
+    table = {key: one for key, one in base["table"].items() if key != "sha256"}
+    cuts = "every row of the table lies in the part that the cuts send it to, and in no other"
+    whole_claims = {} if len(parts) == 1 else _claims(results, value)
+    return {
+        **base,
+        "n": n,
+        "objective": {**base["objective"], "value": value},
+        "ncp": ncp,
+        "gcp": ncp / (n * m),
+        **whole_claims,
+        "columns": [given.get(one["name"], one) for one in base["columns"]],
+        "table": table,
+        "homogeneous": homogeneous,
+        "left_out": left_out,
+        "checked": [*base["checked"], cuts],
+        "parts": {
+            "cuts": {"part": 0} if isinstance(tree, int) else tree.to_dict([*given]),
+            "files": [
+                {
+                    "file": part_name(result.number),
+                    "sha256": one["table"]["sha256"],
+                    "n": one["n"],
+                    "objective": one["objective"]["value"],
+                    "ncp": one["ncp"],
+                    "missing": one["left_out"]["missing"],
+                    "homogeneous": one["homogeneous"],
+                }
+                for result, one in zip(results, parts, strict=True)
+            ],
+        },
+    }
+
+
+def _claims(results: Sequence[PartResult], value: float) -> dict[str, Any]:
+    """Return bound, gap and status of several parts."""
+    terms = [result.terms for result in results]
+    if value == 0:
+        bound = {"value": 0.0, "method": "nothing is lost", "proof": "argument"}
+        return {"bound": bound, "gap": 0.0, "status": "optimal"}
+    if any(one is None for one in terms):
+        return {"bound": None, "gap": None, "status": "heuristic"}
+    low = float(bound_text(fsum(one for one in terms if one is not None)))
+    methods = list(dict.fromkeys(result.bound_method for result in results))
+    bound = {"value": low, "method": "; ".join(methods), "proof": "argument"}
+    gap = 0.0 if low >= value else (value - low) / abs(value)
+    return {"bound": bound, "gap": gap, "status": "optimal" if low >= value else "heuristic"}
+
+
+def _warn(results: Sequence[PartResult], manifest: Mapping[str, Any]) -> None:
+    """Say what a person should know of the release: of the whole where it can be added up."""
+    for caution in homogeneous_classes(manifest["homogeneous"], manifest["n"]):
+        warnings.warn(caution, ReleaseWarning, stacklevel=4)
+    told: set[str] = set()
+    for result in results:
+        counted = homogeneous_classes(result.manifest["homogeneous"], result.manifest["n"])
+        for text in result.warnings:
+            # What is added up already; and what other parts say with other numbers.
+            kind = re.sub(r"\d+", "", text)
+            if kind not in told and kind.split("(")[0] not in {
+                re.sub(r"\d+", "", one).split("(")[0] for one in counted
+            }:
+                warnings.warn(f"part {result.number + 1}: {text}", ReleaseWarning, stacklevel=4)
+            told.add(kind)

@@ -1,0 +1,189 @@
+"""Tables in batches: folders of Parquet or CSV files, here or at an address of a file system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyarrow import parquet
+
+from anonymip.errors import InputError, argument
+from anonymip.instances.readers import PARQUET, as_pandas, read_table
+from anonymip.instances.table_format import TableFormat
+
+#: Endings of files of a folder that are read as text.
+_TEXT = (".csv", ".tsv", ".txt", ".data")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of one file that are read together.
+
+    `file`: its path or address. `groups`: row groups of a Parquet file; None for a whole text file.
+    `first`: row of the file that they begin with, from 0. `rows`: how many, -1 where only reading
+    tells.
+    """
+
+    file: str
+    groups: tuple[int, ...] | None
+    first: int = 0
+    rows: int = -1
+
+    def __str__(self) -> str:
+        return self.file if not self.first else f"{self.file}, rows from {self.first + 1:,} on"
+
+
+def file_system(address: str) -> tuple[Any, str]:
+    """Return the file system of an address, as fsspec knows it, and the path in it."""
+    import fsspec
+
+    try:
+        system, path = fsspec.core.url_to_fs(address)
+    except (ImportError, ValueError) as error:
+        raise InputError(
+            f"the address {address} cannot be read: {error}",
+            remedy="Install the package of its file system, or give a path",
+        ) from None
+    return system, path
+
+
+def find_batches(source: str, most: int) -> tuple[list[Batch], list[str]]:
+    """Return the batches of a table in the order of its files, and the names of its columns.
+
+    `source`: a file, or a folder whose files are the table, hidden ones and those that begin with
+    an underscore left aside. `most`: rows of a batch, where row groups allow it.
+
+    Raises InputError if there is nothing, a file is no Parquet, or lacks a column of the first.
+    """
+    system, path = file_system(source)
+    prefix = f"{source.partition('://')[0]}://" if "://" in source else ""
+    files = [path]
+    if system.isdir(path):
+        found = (one for one in system.find(path) if not _is_hidden(one, path))
+        files = sorted(one for one in found if _ending(one) in (*PARQUET, *_TEXT))
+    if not files or not system.exists(files[0]):
+        raise InputError(
+            f"there is no table {source}", remedy="Name a file, or a folder of Parquet or CSV files"
+        )
+    batches: list[Batch] = []
+    names: list[str] = []
+    for file in files:
+        told = prefix + file
+        if _ending(file) not in PARQUET:
+            batches.append(Batch(told, None))
+            continue
+        with _opened(told) as table:
+            here = [str(name) for name in table.schema_arrow.names]
+            sizes = [table.metadata.row_group(g).num_rows for g in range(table.num_row_groups)]
+        names = names or here
+        refuse_lacking(told, names, here)
+        batches += _grouped(told, sizes, most)
+    return batches, names
+
+
+def refuse_lacking(file: str, wanted: Sequence[str], there: Sequence[str]) -> None:
+    """Refuse a file without a column that others have."""
+    for name in wanted:
+        if name not in there:
+            raise InputError(
+                f"{file} has no column {name!r}, which the first file has",
+                remedy="Write the file anew, or take it out of the folder",
+            )
+
+
+def _is_hidden(file: str, folder: str) -> bool:
+    inner = PurePosixPath(file[len(folder) :])
+    return any(part.startswith((".", "_")) for part in inner.parts)
+
+
+def _ending(file: str) -> str:
+    return PurePosixPath(file).suffix.lower()
+
+
+def _grouped(file: str, sizes: Sequence[int], most: int) -> Iterator[Batch]:
+    """Yield batches of neighbouring row groups, of `most` rows at most but for single groups."""
+    groups: list[int] = []
+    first = rows = 0
+    for group, size in enumerate(sizes):
+        if groups and rows + size > most:
+            yield Batch(file, tuple(groups), first, rows)
+            first, rows, groups = first + rows, 0, []
+        groups.append(group)
+        rows += size
+    if groups:
+        yield Batch(file, tuple(groups), first, rows)
+
+
+@contextmanager
+def _opened(file: str) -> Iterator[parquet.ParquetFile]:
+    """Open a Parquet file; whatever is wrong with it is said with its name."""
+    try:
+        system, path = file_system(file)
+        with system.open(path, "rb") as stream:
+            yield parquet.ParquetFile(stream)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        # Arrow's own text may quote what the file holds.
+        raise InputError(
+            f"{file} cannot be read as Parquet ({type(error).__name__})", remedy="Check the file"
+        ) from None
+
+
+def read_batch(batch: Batch, form: TableFormat, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return the rows of a batch as Arrow has them, without notes of other libraries.
+
+    `form`: of text files. `columns`: those wanted; None for all.
+
+    Raises InputError naming the file if it cannot be read or lacks one.
+    """
+    if batch.groups is None:
+        if "://" in batch.file:
+            raise InputError(
+                f"{batch.file} is a text file at an address",
+                remedy="Give Parquet files, or text files in a folder of this machine",
+            )
+        frame = read_table(batch.file, form)
+        refuse_lacking(batch.file, columns or (), list(frame.columns))
+        return pa.Table.from_pandas(frame[list(columns or frame.columns)], preserve_index=False)
+    with _opened(batch.file) as file:
+        table = file.read_row_groups(list(batch.groups), columns=columns)
+    return _plain(table.select(list(columns)) if columns is not None else table)
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Return a table without notes, whose coded columns hold their values."""
+    kinds = [
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(kinds)).replace_schema_metadata()
+
+
+def read_groups(places: Sequence[tuple[str, int]]) -> pa.Table:
+    """Return the rows of single row groups of several files, in their order."""
+    tables = []
+    for file, group in places:
+        with _opened(file) as opened:
+            tables.append(opened.read_row_group(group))
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def frame_of(table: pa.Table) -> pd.DataFrame:
+    """Return rows as a data frame whose types do not depend on the batch that they came in."""
+    return as_pandas(table)
+
+
+def source_of(table: str | Path) -> str:
+    """Return the address or path of a table as a text."""
+    if not isinstance(table, str | Path):
+        raise InputError(
+            f"the table is a {type(table).__name__}",
+            remedy=f"Give a path, an address, or without {argument('engine')} a data frame",
+        )
+    return str(table)

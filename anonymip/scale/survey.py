@@ -1,0 +1,202 @@
+"""The first look at a table: what its columns hold as a whole, and a sample of its rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from anonymip.errors import InputError
+from anonymip.instances import Attribute, Microdata, Schema
+from anonymip.instances.columns import looks_numeric, missing_rows, numeric_column
+from anonymip.instances.scale import unit_text
+from anonymip.runtime.arrays import Floats
+from anonymip.runtime.budget import Budget
+from anonymip.scale.cuts import NUMBERS, keys_of
+from anonymip.scale.sources import Batch, frame_of, read_batch
+
+#: Distinct numbers of a batch that are kept one by one; of more their ends say all that losses ask.
+_MANY = 10_000
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one batch holds.
+
+    `rows`: how many. `found`: by quasi-identifier values of it, those that are missing left out:
+    all, or of many numbers the ends and one that is not whole. `sample`: rows of it, and `weight`,
+    how many each stands for. `fingerprint`: a sum over all rows, in whatever order they come.
+    `missing`: by quasi-identifier how many values are missing, but for rows that are left out.
+    """
+
+    rows: int
+    found: dict[str, pd.Series]
+    sample: pd.DataFrame
+    weight: float
+    fingerprint: int
+    missing: dict[str, int]
+
+
+def fingerprint_of(frame: pd.DataFrame) -> int:
+    """Return a sum over rows that tells a lost, doubled or changed row, and not their order."""
+    rows = np.zeros(len(frame), np.uint64)
+    for name in sorted(frame.columns):
+        column = frame[name]
+        if pd.api.types.is_numeric_dtype(column):
+            cells: Any = column.to_numpy(np.float64, na_value=np.nan) + 0.0
+        else:
+            cells = column.astype(object).map(str).to_numpy(object)
+        rows = rows * np.uint64(0x9E3779B97F4A7C15) + pd.util.hash_array(cells)
+    return int(rows.sum(dtype=np.uint64))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is looked for: the columns that are published or counted, and rows of a batch."""
+
+    schema: Schema
+    columns: tuple[str, ...]
+    samples: int
+
+
+def look_at(batch: Batch, wanted: Wanted, *, budget: Budget | None = None) -> Seen:
+    """Return what a batch holds."""
+    schema, columns, samples = wanted.schema, wanted.columns, wanted.samples
+    frame = frame_of(read_batch(batch, schema.table, columns))
+    tokens = schema.table.missing
+    absent = {name: missing_rows(frame[name], tokens) for name in schema.attributes}
+    # What is left out with its row has no part in a domain.
+    gone = np.zeros(len(frame), np.bool_)
+    for name, known in schema.attributes.items():
+        if (known.get("missing") or schema.table.policy) == "drop":
+            gone |= absent[name]
+    missing = {name: int((rows & ~gone).sum()) for name, rows in absent.items()}
+    values: dict[str, pd.Series] = {}
+    for name, known in schema.attributes.items():
+        found = frame[name][~absent[name] & ~gone].drop_duplicates()
+        values[name] = _ends(found, known, schema)
+    step = max(1, -(-len(frame) // samples))
+    sample = frame[list(schema.attributes)].iloc[::step].reset_index(drop=True)
+    weight = len(frame) / max(1, len(sample))
+    return Seen(len(frame), values, sample, weight, fingerprint_of(frame), missing)
+
+
+def _ends(values: pd.Series, known: Any, schema: Schema) -> pd.Series:
+    """Return all values, or of many numbers those that tell domain and kind."""
+    plain = known.get("kind") in (None, "numeric") and known.get("publish") != "set"
+    if len(values) <= _MANY or not plain or known.get("hierarchy") is not None:
+        return values
+    if known.get("kind") is None and not looks_numeric(schema.table.pointed(values), ()):
+        return values
+    numbers = pd.to_numeric(schema.table.pointed(values), errors="coerce").to_numpy(np.float64)
+    if np.isnan(numbers).any():
+        return values
+    fraction = np.flatnonzero(numbers != np.floor(numbers))[:1]
+    at = np.unique([int(numbers.argmin()), int(numbers.argmax()), *fraction.tolist()])
+    return values.iloc[at]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What is known of a table before its parts are.
+
+    Parameters
+    ----------
+    rows
+        How many it has, those with missing values included.
+    fingerprint
+        See :func:`fingerprint_of`.
+    given
+        The quasi-identifiers as a manifest declares them.
+    attributes
+        The same, each with what the whole table holds as its domain.
+    keys, weights
+        Of the sample, as cuts compare it.
+    levels
+        By attribute the keys of all values, or the ends of wide domains, sorted.
+    missing
+        By quasi-identifier, how many values are missing.
+    """
+
+    rows: int
+    fingerprint: int
+    given: tuple[Attribute, ...]
+    attributes: tuple[Attribute, ...]
+    keys: Floats
+    weights: Floats
+    levels: tuple[Floats, ...]
+    missing: dict[str, int]
+
+
+def samples_of(batches: Sequence[Batch]) -> int:
+    """Return how many rows of each batch are sampled."""
+    return max(1, NUMBERS.sample // len(batches))
+
+
+def summed_up(seen: Sequence[Seen], schema: Schema, others: pd.DataFrame) -> Whole:
+    """Return what all batches hold together.
+
+    `others`: some rows of the columns that are published untouched.
+
+    Raises InputError as a table does that is read at once.
+    """
+    merged = {
+        name: pd.concat([one.found[name] for one in seen], ignore_index=True).drop_duplicates()
+        for name in schema.attributes
+    }
+    length = max((len(values) for values in merged.values()), default=0)
+    if not length or min(map(len, merged.values())) == 0:
+        raise InputError("the table has no rows", remedy="Give a table with at least k rows")
+    columns = {
+        name: values.iloc[np.minimum(np.arange(length), len(values) - 1)].reset_index(drop=True)
+        for name, values in merged.items()
+    }
+    for name in others.columns.difference(list(columns), sort=False):
+        columns[name] = others[name].iloc[np.arange(length) % len(others)].reset_index(drop=True)
+    with warnings.catch_warnings():
+        # How many values lie far out cannot be seen from a list of them.
+        warnings.filterwarnings("ignore", message=".*far beyond all others")
+        data = replace(schema, drop=()).apply(pd.DataFrame(columns))
+    missing = {name: sum(one.missing[name] for one in seen) for name in merged}
+    attributes = tuple(
+        _declared(data, a, bool(missing[one.name])) for a, one in enumerate(data.attributes)
+    )
+    frame = pd.concat([one.sample for one in seen], ignore_index=True)
+    weights = np.repeat([one.weight for one in seen], [len(one.sample) for one in seen])
+    levels = keys_of(data.original, attributes, schema.table)
+    return Whole(
+        sum(one.rows for one in seen),
+        sum(one.fingerprint for one in seen) % 2**64,
+        data.attributes,
+        attributes,
+        keys_of(frame, attributes, schema.table),
+        weights.astype(np.float64),
+        tuple(np.unique(column) for column in levels.T),
+        missing,
+    )
+
+
+def _declared(data: Microdata, a: int, misses: bool) -> Attribute:
+    """Return an attribute that declares as its domain what the whole table holds."""
+    attribute = data.attributes[a]
+    if attribute.domain is not None or attribute.hierarchy is not None:
+        return attribute
+    if not attribute.is_numeric:
+        label = [data.table.label] if misses else []
+        return replace(attribute, domain=[*map(str, data.levels[a]), *label])
+    if attribute.publish == "set":
+        raise InputError(
+            f"column {attribute.name!r} is published as sets of numbers, and declares no domain",
+            remedy="Declare its domain in the schema: parts do not know each other's values",
+        )
+    # As they are written: what is coarser is counted so by the attribute itself.
+    numbers = numeric_column(data.frame[attribute.name], attribute)
+    low, high = float(numbers.min()), float(numbers.max())
+    if attribute.kind != "date":
+        return replace(attribute, domain=(low, high))
+    unit: Any = attribute.scale.precision
+    return replace(attribute, domain=tuple(unit_text(int(end), unit) for end in (low, high)))

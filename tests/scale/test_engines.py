@@ -1,0 +1,151 @@
+"""Runs on a cluster of Dask: a scheduler on the loopback address, workers in processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import anonymip
+from anonymip import Engine, InputError
+from anonymip.privacy.parts import verify_parts
+from anonymip.runtime.budget import Budget
+from anonymip.scale.engines import started
+from tests.scale.test_running import people, released
+
+__all__ = ["people"]
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[object]:
+    """Give a cluster of two workers in processes of their own."""
+    import dask
+
+    with dask.config.set({"distributed.worker.daemon": False}):
+        made = distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit=0,
+            dashboard_address=None,
+            silence_logs=50,
+        )
+        with made:
+            yield made
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Return what a folder holds."""
+    return {one.name: one.read_bytes() for one in folder.iterdir()}
+
+
+def test_dask_makes_the_release_of_this_machine(
+    cluster: object, people: Path, tmp_path: Path
+) -> None:
+    """Whoever does which part, the files are the same, and Dask verifies them as well."""
+    at = cluster.scheduler_address  # type: ignore[attr-defined]
+    released(people, tmp_path / "local")
+    engine = Engine("dask", scheduler=at, part_rows=60)
+    released(people, tmp_path / "dask", engine=engine)
+    assert files_of(tmp_path / "local") == files_of(tmp_path / "dask")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with started(engine, scratch, Budget()) as runner:
+        assert verify_parts(people, tmp_path / "dask", run=runner.map, scratch=scratch).ok
+
+
+def _killed(cluster: object, people: Path, tmp_path: Path, seconds: float) -> None:
+    expected = tmp_path / "expected"
+    if not expected.exists():
+        released(people, expected, method="local-search")
+    workers = [one.process.pid for one in cluster.workers.values()]  # type: ignore[attr-defined]
+    done = threading.Event()
+
+    def kill() -> None:
+        if not done.wait(seconds):
+            os.kill(workers[0], signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        engine = Engine(
+            "dask",
+            scheduler=cluster.scheduler_address,  # type: ignore[attr-defined]
+            part_rows=60,
+        )
+        released(people, tmp_path / "killed", method="local-search", engine=engine)
+    finally:
+        done.set()
+        thread.join()
+    assert files_of(tmp_path / "killed") == files_of(expected)
+
+
+def test_a_killed_worker_costs_time_and_no_rows(
+    cluster: object, people: Path, tmp_path: Path
+) -> None:
+    """What it had in hand is done again, and the release is the same."""
+    _killed(cluster, people, tmp_path, 0.05)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(10))
+def test_workers_killed_at_any_moment(
+    cluster: object, people: Path, tmp_path: Path, seed: int
+) -> None:
+    """Ten moments of a run, from its first task on."""
+    _killed(cluster, people, tmp_path, 0.02 + 0.15 * seed)
+    deadline = time.monotonic() + 60
+    while len(cluster.scheduler_info["workers"]) < 2:  # type: ignore[attr-defined]
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_errors_come_back_from_workers(cluster: object, people: Path, tmp_path: Path) -> None:
+    """What is wrong in a part is told as it is here, by message and remedy."""
+    engine = Engine("dask", scheduler=cluster.scheduler_address, part_rows=60)  # type: ignore[attr-defined]
+    with pytest.raises(anonymip.AnonymipError, match=r"part \d+ of \d+ rows") as told:
+        released(people, tmp_path / "release", engine=engine, diversity=anonymip.Diversity(l=2.9))
+    assert told.value.remedy
+    assert not (tmp_path / "release").exists()
+
+
+def test_a_scheduler_that_is_not_there(
+    people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message names its address, and nothing is written."""
+    monkeypatch.setattr("anonymip.scale.engines._ANSWER", 0.5)
+    engine = Engine("dask", scheduler="tcp://127.0.0.1:9", part_rows=60)
+    with pytest.raises(InputError, match=r"tcp://127\.0\.0\.1:9"):
+        released(people, tmp_path / "release", engine=engine)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["people"]
+
+
+def test_dask_that_is_not_installed(
+    people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message says how to install it."""
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"pip install 'anonymip\[dask\]'"):
+        released(people, tmp_path / "release", engine="dask")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"kind": "local", "scheduler": "tcp://127.0.0.1:1"},
+        {"kind": "local", "memory_per_worker": "1GiB"},
+        {"kind": "dask", "scheduler": "tcp://127.0.0.1:1", "workers": 2},
+        {"part_rows": 0},
+        {"workers": -1},
+    ],
+)
+def test_engines_that_contradict_themselves(given: dict[str, object]) -> None:
+    """Options of a cluster that is started here and of one that runs do not mix."""
+    with pytest.raises(InputError):
+        Engine(**given)  # type: ignore[arg-type]
