@@ -110,7 +110,8 @@ class Cover(Frozen):
     """A set of original records for each published record; sets may overlap.
 
     Published record i is generalized until it covers its set. The sets are the edges of the
-    generalization graph: original l *matches* published record i if l is in the set of i.
+    generalization graph: original l *matches* published record i if l is in the set of i. The set
+    of a suppressed record is empty.
 
     Parameters
     ----------
@@ -248,8 +249,24 @@ class Cover(Frozen):
 
     @property
     def suppressed(self) -> int:
-        """Number of suppressed records: a cover has none."""
-        return 0
+        """Number of suppressed records: those with an empty set."""
+        return int(np.count_nonzero(self.sizes == 0))
+
+    def without_suppressed(self) -> tuple[NDArray[np.int64], Cover]:
+        """Return the records that are not suppressed, and their cover, numbered among them.
+
+        Raises
+        ------
+        InvalidAssignment
+            If a set holds a suppressed record.
+        """
+        kept = np.flatnonzero(self.sizes)
+        if len(kept) == self.n:
+            return kept, self
+        number = np.full(self.n, SUPPRESSED, np.int32)
+        number[kept] = np.arange(len(kept))
+        start = np.concatenate([[0], np.cumsum(self.sizes[kept])])
+        return kept, Cover(start, number[self.members])
 
     def of_record(self, record: int) -> NDArray[np.int32]:
         """Return the set of one published record, ascending."""

@@ -17,12 +17,12 @@ from anonymip.instances.microdata import Microdata
 from anonymip.objectives import GCP, CompiledObjective, MembersObjective, Objective, load_objective
 from anonymip.objectives.language.record import cells_of_sets
 from anonymip.objectives.language.tables import size_of_exact
-from anonymip.recodings import Apart, Cap, Diversity, EquivalenceClasses, Limit, Recoding
+from anonymip.recodings import Apart, Cap, Diversity, Limit, Recoding
 from anonymip.recodings.freeform import WITHOUT_DIVERSITY
 from anonymip.recodings.registry import as_recoding, published_form
 from anonymip.recodings.rules.diversity import Units
 from anonymip.recodings.rules.limits import met_by_sets, refuse_unfit
-from anonymip.recodings.suppression import MaySuppress
+from anonymip.recodings.suppression import MaySuppress, PricedSuppression
 from anonymip.runtime.frozen import Frozen
 
 #: What the releases of a recoding are called.
@@ -224,9 +224,9 @@ class Problem(Frozen):
 
     @property
     def is_capped(self) -> bool:
-        """Whether records may be suppressed instead of a class, but not any number of them."""
+        """Whether records may be left out for what that saves, but not any number of them."""
         recoding = self.recoding
-        limited = isinstance(recoding, EquivalenceClasses) and recoding.suppression
+        limited = isinstance(recoding, PricedSuppression) and recoding.suppression
         return limited and self.most_suppressed < self.n
 
     @property

@@ -269,9 +269,12 @@ class Solution(Frozen):
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """(classes,) records of each published class; of a cover (n,) records of each set."""
+        """(classes,) records of each published class; of a cover those of each set, if it has any.
+
+        The set of a suppressed record has none.
+        """
         if isinstance(self.assignment, Cover):
-            return self.assignment.sizes
+            return self.assignment.sizes[self.assignment.sizes > 0]
         alike = self.published_classes
         return np.empty(0, np.int64) if alike is None else alike.sizes
 
@@ -380,9 +383,13 @@ class Solution(Frozen):
 
     def _sets_line(self) -> list[str]:
         if isinstance(self.assignment, Cover):
+            if not len(self.sizes):
+                return []
             low, high = self.sizes.min(), self.sizes.max()
             covered = f"{low}" if low == high else f"{low} to {high}"
-            return [f"every published record covers {covered} records"]
+            may = getattr(self.problem.recoding, "suppression", False)
+            out = f", {self.assignment.suppressed} suppressed" if may else ""
+            return [f"every published record covers {covered} records{out}"]
         sizes = self.sizes
         if not len(sizes):
             return []

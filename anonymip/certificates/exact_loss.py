@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -44,7 +45,7 @@ def without_rules(problem: Problem) -> Problem:
     """
     recoding = problem.recoding
     if isinstance(recoding, Freeform) and recoding.reciprocal:
-        recoding = Freeform(degrees=recoding.degrees)
+        recoding = replace(recoding, reciprocal=False)
     if recoding == problem.recoding and problem.diversity is None and not problem.limits:
         return problem
     return problem.without_rules.replace(recoding=recoding)
@@ -64,12 +65,12 @@ def rules_of(problem: Problem) -> list[str]:
 def uncertifiable(problem: Problem) -> str | None:
     """Return why no certificate can be made for a problem, None if one can."""
     recoding, compiled = problem.recoding, problem.compiled
-    plain = (
-        (isinstance(recoding, EquivalenceClasses) and not recoding.suppression)
-        or (isinstance(recoding, Freeform) and not recoding.reciprocal and not recoding.degrees)
-    )  # fmt: skip
-    if not plain:
-        return "certificates are for classes without suppression and for plain freeform covers"
+    if (
+        not isinstance(recoding, EquivalenceClasses | Freeform)
+        or recoding.suppression
+        or (isinstance(recoding, Freeform) and (recoding.reciprocal or recoding.degrees))
+    ):
+        return "certificates are for classes and plain freeform covers, without suppression"
     if type(problem.objective) is SSE:
         covers = isinstance(recoding, Freeform)
         return "certificates of squared errors are for classes" if covers else None

@@ -102,7 +102,10 @@ def _apart(text: str) -> Apart:
 
 
 #: Recodings whose search keeps a limit of suppression.
-LIMITING = ("classes", "full-domain")
+LIMITING = ("classes", "freeform", "full-domain")
+_LIMITING = f"{', '.join(LIMITING[:-1])} and {LIMITING[-1]}"
+#: Those of them that take a price of a suppressed record.
+PRICED = ("classes", "freeform")
 
 
 @dataclass(frozen=True)
@@ -145,16 +148,17 @@ class StarRules:
         str | None,
         typer.Option(
             "--most-suppressed",
-            help="Records that may be suppressed: a number, or a share (0.01, 1%). classes and "
-            "full-domain keep to it in their search; of others anonymize writes nothing if more "
-            "are (default: 0.05).",
+            help="Records that may be suppressed: a number, or a share (0.01, 1%). classes, "
+            "freeform and full-domain keep to it in their search; of others anonymize writes "
+            "nothing if more are (default: 0.05).",
         ),
     ] = None
     suppression_price: Annotated[
         float | None,
         typer.Option(
             "--suppression-price",
-            help="Loss of a suppressed record (classes); default: that of a row of stars.",
+            help="Loss of a suppressed record (classes, freeform); default: that of a row of "
+            "stars.",
         ),
     ] = None
     section: Mapping[str, Any] = field(default_factory=dict)
@@ -192,7 +196,7 @@ class StarRules:
         if recoding in ("pattern", "pattern-levels"):
             return replace(self, most_suppressed=None)
         kept = self.most_suppressed if recoding in LIMITING else None
-        price = self.suppression_price if recoding == "classes" else None
+        price = self.suppression_price if recoding in PRICED else None
         return StarRules(costs=self.costs, most_suppressed=kept, suppression_price=price)
 
     def options(self, recoding: str, suppression: bool) -> dict[str, Any]:
@@ -255,7 +259,7 @@ class StarRules:
 
         if rules:
             raise InputError(
-                f"--most-suppressed is for classes and full-domain, {_option(rules)} is not",
+                f"--most-suppressed is for {_LIMITING}, {_option(rules)} is not",
                 remedy="Leave one of the two out; --suppression allows any number of records",
             )
         specs = [find_method(method) for method in methods]
@@ -265,7 +269,7 @@ class StarRules:
         if len(meant) == 1 and meant <= set(LIMITING):
             return str(meant.pop())
         raise InputError(
-            "--most-suppressed is for the recodings classes and full-domain, and this one is "
+            f"--most-suppressed is for the recodings {_LIMITING}, and this one is "
             f"{named or next((one for one in brought if one not in LIMITING), default)}",
             remedy="Add --recoding classes, or use --suppression where the recoding has it, which "
             "allows any number of records; anonymize holds what it writes of any recoding to the "
@@ -274,18 +278,19 @@ class StarRules:
 
     def recoding(self, name: str, suppression: bool) -> Recoding:
         """Return the recoding of a name with the rules that are given for it."""
-        from anonymip.recodings import EquivalenceClasses, FullDomain, PatternLevels
+        from anonymip.recodings import EquivalenceClasses, Freeform, FullDomain, PatternLevels
         from anonymip.recodings.patterns import read_mask_section
         from anonymip.recodings.registry import find_recoding
 
         most, price = self.most(), self.suppression_price
         if name == "full-domain" and most is not None:
             return FullDomain(most_suppressed=most)
-        if name == "classes" and (most is not None or price is not None):
-            return EquivalenceClasses(suppression, most, price)
+        if name in PRICED and (most is not None or price is not None):
+            make = EquivalenceClasses if name == "classes" else Freeform
+            return make(suppression=suppression, most_suppressed=most, suppression_price=price)
         if price is not None:
             raise InputError(
-                f"--suppression-price is for classes, and the recoding is {name}",
+                f"--suppression-price is for classes and freeform, and the recoding is {name}",
                 remedy="Leave it out, or write an objective with another loss of stars",
             )
         rules = {**self.section, **self.given()}

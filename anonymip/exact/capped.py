@@ -19,12 +19,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from anonymip.assignments import Classes
+from anonymip.assignments import Classes, Cover
 from anonymip.errors import InputError, NoSolution
+from anonymip.heuristics.freeform.left_out import savings
 from anonymip.heuristics.growing.outliers import marginal_saving, without_outliers
 from anonymip.heuristics.growing.repair import rehomed
 from anonymip.problem import Problem
-from anonymip.recodings import EquivalenceClasses
+from anonymip.recodings.suppression import PricedSuppression
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
@@ -33,12 +34,17 @@ from anonymip.status import Stopped
 _PRICES = 12
 #: Prices that differ by less than this share are not told apart.
 _NEAR = 1e-6
+#: A price is raised by this share of what the next record's leaving would save of a cover, which
+#: needs new members in its place.
+_OF_SAVINGS = 0.6
 
 
 def with_price(problem: Problem, raised: float) -> Problem:
     """Return the problem without a limit of suppression, and with a price raised by so much."""
     price = float(problem.compiled.suppression_price) + raised
-    return problem.replace(recoding=EquivalenceClasses(suppression_price=price))
+    assert isinstance(problem.recoding, PricedSuppression)
+    freed = replace(problem.recoding, most_suppressed=None, suppression_price=price)
+    return problem.replace(recoding=freed)
 
 
 def bound_within_limit(problem: Problem, raised: float, bound: Bound) -> Bound:
@@ -139,6 +145,10 @@ def _of(problem: Problem, found: Solution, bounds: list[Bound]) -> Solution:
 def raised_price(problem: Problem, releases: Sequence[Solution]) -> float:
     """Return by how much a price is raised whose bound is likely to be best; 0 for none."""
     best = min(releases, key=lambda one: one.objective, default=None)
+    if best is not None and isinstance(best.assignment, Cover):
+        left = np.sort(savings(problem, best.assignment)[best.assignment.sizes > 0])
+        full = best.assignment.suppressed == problem.most_suppressed > 0
+        return float(max(0.0, left[-1])) * _OF_SAVINGS if full and len(left) else 0.0
     if best is None or not isinstance(best.assignment, Classes):
         return 0.0
     return marginal_saving(problem, np.asarray(best.assignment.labels, np.int64))

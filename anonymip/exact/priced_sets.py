@@ -13,7 +13,6 @@ from anonymip.enumeration import ClusterSets, enumerate_sets
 from anonymip.exact.trust import under_assumptions
 from anonymip.models.parts.set_columns import edge
 from anonymip.problem import Problem
-from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
@@ -75,7 +74,14 @@ def priced_sets(
         threshold = upper_bound - fsum(terms) + _slack(problem, upper_bound, terms)
         threshold *= parts
     sets = enumerate_sets(
-        problem, terms, threshold, max_size=degree, max_sets=max_sets, budget=budget
+        problem,
+        terms,
+        threshold,
+        max_size=degree,
+        max_sets=max_sets,
+        # Of rows of a cover that look alike some may be suppressed, and the others fill no set.
+        merge=degree is None or not problem.most_suppressed,
+        budget=budget,
     )
     if not sets.complete or not len(sets):
         return PricedSets(sets, None, len(sets))
@@ -114,8 +120,7 @@ def _not_worse(problem: Problem, sets: ClusterSets, upper_bound: float | None) -
 
 def _duals(problem: Problem, sets: ClusterSets, budget: Budget) -> Floats | None:
     """Return (t,) duals of the row types that no set undercuts; None if there is no time."""
-    recoding = problem.recoding
-    suppression = isinstance(recoding, EquivalenceClasses) and recoding.suppression
+    suppression = problem.most_suppressed > 0
     price = problem.compiled.suppression_price
     matrix, costs = sets.incidence, sets.losses
     if suppression:

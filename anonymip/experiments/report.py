@@ -127,7 +127,9 @@ def _capital(text: str) -> str:
 
 def _published(solution: Solution) -> NDArray[np.bool_]:
     """Return (n,) the records that are not suppressed as a whole."""
-    if isinstance(solution.assignment, Cover) or solution.classes is None:
+    if isinstance(solution.assignment, Cover):
+        return np.asarray(solution.assignment.sizes > 0, np.bool_)
+    if solution.classes is None:
         return np.ones(solution.problem.n, np.bool_)
     return np.asarray(solution.classes.labels != SUPPRESSED, np.bool_)
 

@@ -264,7 +264,7 @@ def verify(
             _check_stars(findings, findings.published, records)
             if claims.unit is not None:
                 _check_units(findings, findings.published, records, k)
-        elif findings.published.n == records.n:
+        elif findings.published.n <= records.n:
             _check_matches(findings, findings.published, records, k)
         _check_promises(findings, findings.published, records)
         _check_content(findings, findings.published, records)
@@ -350,10 +350,14 @@ def _check_classes(findings: _Findings, published: PublishedTable, k: int | None
             "rows of stars only is hers."
         )
     if manifest.left_out.suppressed:
-        findings.note(
-            f"Not checked: which {manifest.left_out.suppressed} records were suppressed and left "
-            "out; who finds a person in no class knows that she is among them."
-        )
+        findings.note(_left_out_note(manifest.left_out.suppressed))
+
+
+def _left_out_note(count: int) -> str:
+    return (
+        f"Not checked: which {count} records were suppressed and left out; who finds a person in "
+        "no class knows that she is among them."
+    )
 
 
 def _check_units(
@@ -463,10 +467,25 @@ def _check_matches(
 ) -> None:
     manifest = findings.manifest
     claims = {max(1, manifest.k)} | ({k} if k is not None else set())
-    found = covers.check_cover(records, PublishedMatches(records, published), manifest, claims)
+    left_out = records.n - published.n
+    if left_out:
+        found = covers.check_cover_of_some(records, published, claims)
+    else:
+        graph = PublishedMatches(records, published)
+        found = covers.check_cover(records, graph, manifest, claims)
     findings.cover_reached = found.reached
     kept = covers.promise(manifest, f"k = {max(claims)}")
+    if not found.decided:
+        kept = f"every row keeps k = {max(claims)} records, in as many disjoint assignments"
+    kept += f", but for {left_out} that are left out" if left_out and found.decided else ""
     findings.note(f"{kept[0].upper()}{kept[1:]}.", found.problems)
+    if not found.decided:
+        findings.note(
+            f"Not checked: that one set of {left_out} records can be left out of all of these: too "
+            "many records fit into too many rows."
+        )
+    if left_out:
+        findings.note(_left_out_note(left_out))
     findings.note(
         "Suppressed rows are counted.", class_sizes.suppressed_problems(published, manifest)
     )
@@ -490,6 +509,10 @@ def _check_promises(findings: _Findings, published: PublishedTable, records: Ori
                 covers.cover_diversity_problems(
                     published, records, manifest.promised.diversity, sensitive, manifest.k
                 ),
+            )
+        else:
+            findings.note(
+                "", ["A diversity is promised of a cover that leaves records out: none is known."]
             )
     if any(limit.most is not None for limit in manifest.promised.limits):
         findings.note(

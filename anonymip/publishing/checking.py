@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from anonymip.assignments import Cover
 from anonymip.errors import VerificationFailed
 from anonymip.instances import Microdata
 from anonymip.instances.columns import missing_rows
 from anonymip.objectives import CellBatch
 from anonymip.privacy import PublishedTable, read_release, verify
 from anonymip.privacy.checks.units import units_by_class
+from anonymip.privacy.graph.consistency import PublishedMatches
+from anonymip.privacy.graph.regularity import disjoint_assignments
+from anonymip.privacy.reading.original import read_inputs
 from anonymip.privacy.reading.text_tables import distinct
 from anonymip.problem import Problem
 from anonymip.recodings import Apart
@@ -75,6 +80,17 @@ def read_back(
         if len({np.unique(some, axis=-1).shape[-1] for some in (*pairs, pairs)}) > 1:
             raise VerificationFailed(
                 f"the pseudonyms of column {name!r} do not stand for its ids one for one",
+                remedy="Nothing was published; please report this",
+            )
+    if isinstance(solution.assignment, Cover) and published.n < problem.n:
+        # Who was left out the table does not say.
+        given = (problem.microdata.original, table, manifest, None, None, None, None)
+        read = read_inputs(*given, hierarchy_paths(problem.microdata), form.decimal).records
+        kept = solution.assignment.sizes > 0
+        some = replace(read, codes=read.codes[kept], rows=read.rows[kept])
+        if disjoint_assignments(PublishedMatches(some, published), problem.k)[1] is not None:
+            raise VerificationFailed(
+                "a row of the release needs a suppressed record",
                 remedy="Nothing was published; please report this",
             )
     broken = broken_limits(problem, published)

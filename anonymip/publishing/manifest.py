@@ -306,10 +306,10 @@ def cover_checks(solution: Solution, cover: Cover) -> list[str]:
     """Return what was checked of the sets of a cover."""
     form, diversity = claimed_form(solution), solution.problem.diversity
     if form == "freeform":
-        degree = degree_of(cover)
+        degree, kept = _degree(solution), " that is not suppressed" if cover.suppressed else ""
         checks = [
             f"every published row covers {degree} original records",
-            f"every original record lies in {degree} sets",
+            f"every original record{kept} lies in {degree} sets",
             f"{degree} disjoint assignments of records to rows exist",
         ]
     else:
@@ -345,12 +345,13 @@ def cover_assumptions(solution: Solution, cover: Cover, is_seeded: bool) -> list
 
 def _is_of_classes(cover: Cover) -> bool:
     """Return whether a regular cover publishes each record with its whole class."""
-    return bool((np.bincount(components(cover)) == degree_of(cover)).all())
+    kept = cover.without_suppressed()[1]
+    return bool((np.bincount(components(kept)) == degree_of(kept)).all())
 
 
 def _degree(solution: Solution) -> int | None:
     cover = solution.assignment
-    return degree_of(cover) if isinstance(cover, Cover) else None
+    return degree_of(cover.without_suppressed()[1]) if isinstance(cover, Cover) else None
 
 
 def describe_stars(solution: Solution, suppressed: str) -> dict[str, Any]:
@@ -428,8 +429,7 @@ def revealing_columns(solution: Solution) -> list[str]:
             bool(any_star) for any_star in np.any(solution.description.suppressed, axis=0).tolist()
         ]
     else:
-        hides = not isinstance(solution.assignment, Cover) and solution.assignment.suppressed > 0
-        starred = [hides] * len(attributes)
+        starred = [solution.assignment.suppressed > 0] * len(attributes)
     return _observed(attributes, starred)
 
 

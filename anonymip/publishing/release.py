@@ -58,9 +58,11 @@ from anonymip.publishing.suppressed import (
     LEFT_OUT,
     STARRED,
     allowed_suppressed,
+    published_cover,
     published_records,
     refuse_choice,
     starred_rows,
+    unused_limit,
 )
 from anonymip.publishing.workbooks import write_workbook
 from anonymip.recodings.registry import RECODINGS, published_form
@@ -371,7 +373,8 @@ def publish(
                 stacklevel=2,
             )
         with announcing_compilation(lambda: kernels_left([solution.method])):
-            matching = draw_matching(solution.problem, solution.assignment, rng)
+            kept, cover = published_cover(solution.assignment, suppressed)
+            matching = kept[draw_matching(solution.problem, cover, rng)]
     shown = published if matching is None else matching
     columns: dict[str, Any] = {}
     cells: list[NDArray[np.object_]] = []
@@ -573,6 +576,7 @@ def what_is_gone(release: Release, *, show_names: bool = False) -> list[str]:
     if getattr(problem.recoding, "suppression", False):
         starred = release.solution.assignment.suppressed - gone["suppressed"]
         lines.append(f"{_are(starred + gone['suppressed'])} suppressed{_fate(release, starred)}")
+        lines += unused_limit(release.solution)
     if gone["columns"]:
         lines.append(f"dropped columns are not published: {', '.join(gone['columns'])}")
     if gone["undeclared_columns"]:

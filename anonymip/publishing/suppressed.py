@@ -78,6 +78,22 @@ def published_records(solution: Solution, suppressed: str) -> NDArray[np.bool_]:
     return np.ones_like(published)
 
 
+def published_cover(assignment: Cover, suppressed: str) -> tuple[NDArray[np.int64], Cover]:
+    """Return the records that get a row, and their cover, numbered among them.
+
+    Starred ones are in a ring of sets of their own, so that their rows are handed out among them;
+    they are as many as a set has, or more: see :func:`published_records`.
+    """
+    kept, cover = assignment.without_suppressed()
+    out = np.flatnonzero(assignment.sizes == 0)
+    if suppressed != STARRED or not len(out):
+        return kept, cover
+    size = int(cover.sizes.max(initial=0)) or len(out)
+    ring = Cover.of(np.sort((np.arange(len(out))[:, None] + np.arange(size)) % len(out), axis=1))
+    pieces = [(kept, cover), (out, ring)]
+    return np.arange(assignment.n), Cover.joined(assignment.n, pieces)
+
+
 def left_out(solution: Solution, suppressed: str) -> dict[str, Any]:
     """Return what the manifest says of records and columns that are not published.
 
@@ -122,9 +138,28 @@ def suppression_assumptions(solution: Solution, suppressed: str) -> list[str]:
     ]
 
 
+def unused_limit(solution: Solution) -> list[str]:
+    """Return why fewer records are left out than may be, where nobody set what each costs."""
+    problem, count = solution.problem, solution.assignment.suppressed
+    spare = problem.most_suppressed - count
+    if not problem.is_capped or problem.suppression_price is not None or spare <= 0:
+        return []
+    losses = problem.compiled.losses_of(solution.description, solution.assignment)
+    worst = float(losses[~solution.description.suppressed.all(axis=1)].max(initial=0.0))
+    price = argument("suppression_price", 0)
+    said = (
+        f"{spare:,} more might be left out, and are not, since each costs "
+        f"{problem.compiled.suppression_price:.4g}, a row of stars, and the record that loses most "
+        f"loses {worst:.4g}: {price} leaves the worst out, up to the limit"
+    )
+    return [said]
+
+
 def _suppressed_records(solution: Solution) -> NDArray[np.bool_]:
-    """Return (n,) the records that are in no class; those of covers all have a row."""
-    if isinstance(solution.assignment, Cover) or solution.classes is None:
+    """Return (n,) the records that are in no class, or have no set."""
+    if isinstance(solution.assignment, Cover):
+        return np.asarray(solution.assignment.sizes == 0, np.bool_)
+    if solution.classes is None:
         return np.zeros(solution.problem.n, np.bool_)
     return np.asarray(solution.classes.labels == SUPPRESSED, np.bool_)
 
@@ -136,9 +171,12 @@ def _refuse_too_few_stars(solution: Solution) -> None:
         return
     stars = np.flatnonzero(solution.description.suppressed.all(axis=1))
     remedy = "Leave them out, which is the default; or use another k"
-    if len(stars) < problem.k:
+    least = problem.k
+    if isinstance(solution.assignment, Cover):
+        least = int(max(least, solution.assignment.sizes.max()))
+    if len(stars) < least:
         raise InputError(
-            f"{len(stars)} rows of stars only are fewer than k = {problem.k}: who finds a person "
+            f"{len(stars)} rows of stars only are fewer than k = {least}: who finds a person "
             "in no class would know that one of them is hers",
             remedy=remedy,
         )

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from anonymip.assignments import SUPPRESSED, Assignment, CellSets, Classes, Description
-from anonymip.errors import InputError, InvalidAssignment, argument
+from anonymip.assignments import SUPPRESSED, Assignment, Classes, Description
+from anonymip.errors import InvalidAssignment
 from anonymip.recodings.recoding import ProblemView, SizeLimit
-from anonymip.recodings.rows import describe_sets
+from anonymip.recodings.rows import describe_sets, starred_elsewhere
 from anonymip.recodings.rules.diversity import Units
 from anonymip.recodings.rules.limits import check_limits
-from anonymip.recodings.suppression import MaySuppress, check_suppressed
+from anonymip.recodings.suppression import PricedSuppression, check_suppressed
 
 
 def check_classes(problem: ProblemView, classes: Classes, told: str) -> None:
@@ -33,7 +31,7 @@ def check_classes(problem: ProblemView, classes: Classes, told: str) -> None:
 
 
 @dataclass(frozen=True)
-class EquivalenceClasses(MaySuppress):
+class EquivalenceClasses(PricedSuppression):
     """Every record is published with the description of its class of at least k records.
 
     Parameters
@@ -59,31 +57,13 @@ class EquivalenceClasses(MaySuppress):
     50
     """
 
-    suppression_price: float | None = None
-
     #: The check asks for t-closeness.
     keeps_closeness: ClassVar[bool] = True
 
     def __repr__(self) -> str:
         """Return the arguments that are not left out: results are known by this text."""
-        given = [f"suppression={self.suppression}"]
-        for name in ("most_suppressed", "suppression_price"):
-            value = getattr(self, name)
-            given += [] if value is None else [f"{name}={value!r}"]
+        given = [f"suppression={self.suppression}", *self._given()]
         return f"EquivalenceClasses({', '.join(given)})"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        price: Any = self.suppression_price
-        if price is None:
-            return
-        if isinstance(price, bool) or not isinstance(price, Real) or not 0 <= float(price) < np.inf:
-            raise InputError(
-                f"{argument('suppression_price')} is {price!r}",
-                remedy="Give the loss of a suppressed record, 0 or more",
-            )
-        object.__setattr__(self, "suppression", True)
-        object.__setattr__(self, "suppression_price", float(price))
 
     @property
     def name(self) -> str:
@@ -121,23 +101,7 @@ class EquivalenceClasses(MaySuppress):
         order = np.argsort(labels, kind="stable")[assignment.suppressed :]
         start = np.concatenate([[0], np.cumsum(assignment.sizes)])
         cells = describe_sets(problem.microdata, start, order)
-        n, m = problem.microdata.codes.shape
-        kept = labels != SUPPRESSED
-
-        def spread(of_classes: NDArray[Any], star: Any) -> NDArray[Any]:
-            of_records = np.full((n, m), star, of_classes.dtype)
-            of_records[kept] = of_classes[labels[kept]]
-            return of_records
-
-        return Description(
-            spread(cells.lower, np.nan),
-            spread(cells.upper, np.nan),
-            CellSets(
-                spread(cells.members.start, 0), spread(cells.members.stop, 0), cells.members.codes
-            ),
-            spread(cells.nodes, -1),
-            np.repeat(~kept[:, None], m, axis=1),
-        )
+        return starred_elsewhere(cells, labels)
 
     def max_size(self, problem: ProblemView) -> SizeLimit:
         """Return 2k - 1 if the class loss is superadditive and there is no diversity.

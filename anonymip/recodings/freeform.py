@@ -24,20 +24,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from anonymip.assignments import Assignment, Cover, Description
-from anonymip.errors import InputError, InvalidAssignment
+from anonymip.assignments import SUPPRESSED, Assignment, Cover, Description
+from anonymip.errors import InputError, InvalidAssignment, argument
 from anonymip.graphs import effective_sizes
 from anonymip.recodings.recoding import ProblemView, SizeLimit
-from anonymip.recodings.rows import describe_sets
+from anonymip.recodings.rows import describe_sets, starred_elsewhere
 from anonymip.recodings.rules.limits import check_limits
+from anonymip.recodings.suppression import PricedSuppression, check_suppressed
 from anonymip.runtime.arrays import Ints
 
 
-def checked_cover(problem: ProblemView, assignment: Assignment) -> Cover:
+def checked_cover(problem: ProblemView, assignment: Assignment, suppression: bool = False) -> Cover:
     """Return the assignment if it is a cover of the table that obeys what binds every cover.
 
-    Every record lies in its own set; every set has the diversity asked for, the cells keep the
-    limits.
+    Every record lies in its own set, but for those suppressed where that is allowed; every set has
+    the diversity asked for, the cells keep the limits.
 
     Raises InvalidAssignment naming a record and the rule that it breaks.
     """
@@ -48,6 +49,8 @@ def checked_cover(problem: ProblemView, assignment: Assignment) -> Cover:
         raise InvalidAssignment(None, f"covers {assignment.n} records, the table has {n}")
     own = np.zeros(n, np.bool_)
     own[assignment.owners[assignment.members == assignment.owners]] = True
+    if suppression:
+        own |= assignment.sizes == 0
     if not own.all():
         raise InvalidAssignment(int(np.argmin(own)), "does not lie in its own set")
     if problem.diversity is not None:
@@ -72,11 +75,24 @@ def describe_sets_of(problem: ProblemView, assignment: Assignment) -> Descriptio
     """
     if not isinstance(assignment, Cover):
         raise InvalidAssignment(None, f"is no cover but {type(assignment).__name__}")
-    return describe_sets(problem.microdata, assignment.start, assignment.members)
+    filled = assignment.sizes > 0
+    if filled.all():
+        return describe_sets(problem.microdata, assignment.start, assignment.members)
+    start = np.append(assignment.start[:-1][filled], assignment.start[-1])
+    cells = describe_sets(problem.microdata, start, assignment.members)
+    return starred_elsewhere(cells, np.where(filled, np.cumsum(filled) - 1, SUPPRESSED))
 
 
 @dataclass(frozen=True)
-class Freeform:
+class _Sets:
+    """The fields of :class:`Freeform` that come before those of suppression."""
+
+    reciprocal: bool = False
+    degrees: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Freeform(PricedSuppression, _Sets):
     """Every published record covers k originals, and every original lies in k sets [1]_.
 
     The generalization graph is regular, so it falls into k disjoint perfect matchings: k ways to
@@ -92,11 +108,15 @@ class Freeform:
     degrees
         Records that each record hides among, itself included (adaptive anonymity, Section 2.2);
         None: k for all.
+    suppression, most_suppressed, suppression_price
+        Whether records may be suppressed, how many at most, and at which price: see
+        :class:`~anonymip.EquivalenceClasses`. The others keep all that is said above among
+        themselves: no set holds a suppressed record. Not together with a diversity.
 
     Raises
     ------
     InputError
-        If a degree is no whole number.
+        If a degree is no whole number, or a limit or a price is none.
 
     Notes
     -----
@@ -111,13 +131,14 @@ class Freeform:
        ASIACCS 2015.
     """
 
-    reciprocal: bool = False
-    degrees: tuple[int, ...] | None = None
-
-    #: Whole records cannot be suppressed.
-    suppression: ClassVar[bool] = False
+    def __repr__(self) -> str:
+        """Return the arguments, of suppression those that are not left out."""
+        given = [f"reciprocal={self.reciprocal}, degrees={self.degrees}", *self._given()]
+        given[1:1] = ["suppression=True"] if self.suppression else []
+        return f"Freeform({', '.join(given)})"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.degrees is None:
             return
         given: Sequence[object] = tuple(self.degrees)
@@ -134,13 +155,20 @@ class Freeform:
         return "freeform"
 
     def refuse_unfit(self, problem: ProblemView) -> None:
-        """Refuse degrees that do not fit the table.
+        """Refuse degrees that do not fit the table, and what does not go with suppression.
 
         Raises
         ------
         InputError
             If there is not one for each record, or one is below k or above the number of records.
         """
+        if self.suppression and problem.diversity is not None:
+            raise InputError(
+                f"recoding freeform does not keep the {problem.diversity} of sets where records "
+                "may be suppressed: who lacks a row could have shown any value",
+                remedy=f"Leave out the diversity or {argument('suppression')}, or use "
+                f"{argument('recoding', 'classes')}",
+            )
         if self.degrees is None:
             return
         n = problem.microdata.n
@@ -154,6 +182,16 @@ class Freeform:
                 f"degrees are {low} to {high}, allowed are k = {problem.k} to {n}",
                 remedy="Give k as the least of them",
             )
+        if self.suppression and low < high:
+            raise InputError(
+                "records that may be suppressed have sets of one size, and the degrees differ",
+                remedy=f"Leave out the degrees or {argument('suppression')}",
+            )
+
+    def of_some(self, records: Ints) -> Freeform:
+        """Return the recoding of some records, ascending, none of whom may be suppressed."""
+        degrees = None if self.degrees is None else tuple(np.array(self.degrees)[records].tolist())
+        return Freeform(self.reciprocal, degrees)
 
     def sizes(self, problem: ProblemView) -> Ints:
         """Return (n,) how many originals each published record needs to cover."""
@@ -171,10 +209,14 @@ class Freeform:
         InvalidAssignment
             Naming a record and the rule that it breaks.
         """
-        cover = checked_cover(problem, assignment)
+        cover = checked_cover(problem, assignment, self.suppression)
+        left_out = cover.sizes == 0
+        check_suppressed(self, left_out)
         wanted = self.sizes(problem)
         if self.degrees is None:
-            wanted = np.full(cover.n, max(problem.k, int(cover.sizes[0])))
+            first = int(cover.sizes[np.argmin(left_out)])
+            wanted = np.full(cover.n, max(problem.k, first))
+        wanted[left_out] = 0
         for found, what in (
             (cover.sizes, "covers {} original records"),
             (cover.degrees, "lies in {} sets"),

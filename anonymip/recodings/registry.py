@@ -54,7 +54,7 @@ def find_recoding(name: str, *, suppression: bool = False) -> Recoding:
         raise InputError(
             f"the recoding {name} does not suppress records",
             remedy=f"Leave out {argument('suppression')} and {argument('most_suppressed')}, or use "
-            "classes, pattern or full-domain",
+            "classes, freeform, pattern or full-domain",
         )
     return make(suppression=True)
 

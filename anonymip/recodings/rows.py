@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -60,6 +61,28 @@ def describe_sets(microdata: Microdata, start: Ints, members: NDArray[np.integer
         CellSets(begin, end, np.concatenate(flat)),
         nodes,
         np.zeros((count, m), np.bool_),
+    )
+
+
+def starred_elsewhere(cells: Description, sets: NDArray[np.integer]) -> Description:
+    """Return what records publish, each the cells of one of some sets, or stars.
+
+    `cells`: of the sets. `sets`: (n,) the set of each record; -1 for stars. Complexity: O(n m).
+    """
+    n, m, kept = len(sets), cells.suppressed.shape[1], sets != SUPPRESSED
+
+    def spread(of_sets: NDArray[Any], star: Any) -> NDArray[Any]:
+        of_records = np.full((n, m), star, of_sets.dtype)
+        of_records[kept] = of_sets[sets[kept]]
+        return of_records
+
+    members = cells.members
+    return Description(
+        spread(cells.lower, np.nan),
+        spread(cells.upper, np.nan),
+        CellSets(spread(members.start, 0), spread(members.stop, 0), members.codes),
+        spread(cells.nodes, -1),
+        np.repeat(~kept[:, None], m, axis=1),
     )
 
 

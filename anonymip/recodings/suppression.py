@@ -68,6 +68,45 @@ class MaySuppress:
         return min(n, floor(most * n + 1e-9))
 
 
+@dataclass(frozen=True)
+class PricedSuppression(MaySuppress):
+    """The same, at a price that may be set: records are left out for what their leaving saves.
+
+    Parameters
+    ----------
+    suppression, most_suppressed
+        As of :class:`MaySuppress`.
+    suppression_price
+        Loss of a suppressed record; None for what the objective charges for a row of stars. A
+        price allows suppression.
+
+    Raises
+    ------
+    InputError
+        If limit or price is none.
+    """
+
+    suppression_price: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        price: Any = self.suppression_price
+        if price is None:
+            return
+        if isinstance(price, bool) or not isinstance(price, Real) or not 0 <= float(price) < np.inf:
+            raise InputError(
+                f"{argument('suppression_price')} is {price!r}",
+                remedy="Give the loss of a suppressed record, 0 or more",
+            )
+        object.__setattr__(self, "suppression", True)
+        object.__setattr__(self, "suppression_price", float(price))
+
+    def _given(self) -> list[str]:
+        """Return limit and price as arguments, those that are not left out."""
+        named = ((name, getattr(self, name)) for name in ("most_suppressed", "suppression_price"))
+        return [f"{name}={value!r}" for name, value in named if value is not None]
+
+
 def check_suppressed(recoding: MaySuppress, records: Flags) -> None:
     """Raise InvalidAssignment, naming one of the records, if more are suppressed than may be."""
     count, most = int(records.sum()), recoding.limit(len(records))

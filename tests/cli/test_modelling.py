@@ -122,7 +122,10 @@ def test_what_cannot_be_certified_is_refused_before_any_work(shell: Any) -> None
     before = shell.files()
     suppressed = shell(*asked, "--suppression", "-o", "proof.json")
     assert suppressed.code == 2
-    assert "no certificate: certificates are for classes without suppression" in suppressed.err
+    assert (
+        "no certificate: certificates are for classes and plain freeform covers, without"
+        in suppressed.err
+    )
     assert shell.files() == before
     shell.write("check.py", "print('mine')\n")
     refused = shell(*asked, "-o", "proof.json")

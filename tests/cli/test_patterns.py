@@ -120,7 +120,7 @@ def test_what_brings_the_recoding() -> None:
         ),
         (StarRules(never=["age"], section={"patterns": [["sex"]]}), None, "auto", "patterns and"),
         (StarRules(section={"seldom": ["age"]}), None, "auto", "a mask has no 'seldom'"),
-        (StarRules(most_suppressed="3"), "freeform", "auto", "this one is freeform"),
+        (StarRules(most_suppressed="3"), "k-one", "auto", "this one is k-one"),
         (StarRules(most_suppressed="3"), None, "pattern-ilp", "this one is pattern"),
         (StarRules(suppression_price=1), "full-domain", "auto", "--suppression-price is for"),
         (StarRules(most_suppressed="1%%"), "classes", "auto", "--most-suppressed is '1%%'"),

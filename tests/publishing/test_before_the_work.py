@@ -80,8 +80,8 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "limit that is none": ((*DECLARED, "--most-suppressed", "1.5"), "--most-suppressed is 1.5"),
     "limit that is no number": ((*DECLARED, "--most-suppressed", "few"), "--most-suppressed is"),
     "limit without suppression": (
-        (*DECLARED, "--recoding", "freeform", "--most-suppressed", "1"),
-        "freeform does not suppress records",
+        (*DECLARED, "--recoding", "k-k", "--most-suppressed", "1"),
+        "k-k does not suppress records",
     ),
     "layout": ((*DECLARED, "--layout", "wide"), "unknown layout"),
     "names of a layout": (

@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 from anonymip import (
     Attribute,
     Classes,
+    Cover,
     EquivalenceClasses,
+    Freeform,
     FullDomain,
     InputError,
     Microdata,
@@ -28,9 +30,10 @@ from anonymip import (
     Solution,
     anonymize,
     publish,
+    solve,
     verify,
 )
-from anonymip.errors import ReleaseWarning
+from anonymip.errors import ReleaseWarning, VerificationFailed
 from anonymip.privacy import consistency_graph
 from anonymip.publishing import refuse_many_suppressed, what_is_gone
 from anonymip.publishing.suppressed import allowed_suppressed
@@ -56,7 +59,13 @@ KNOWN = (
 
 
 @pytest.mark.parametrize(
-    "recoding", [EquivalenceClasses(True), PatternGuided(suppression=True), FullDomain(True)]
+    "recoding",
+    [
+        EquivalenceClasses(True),
+        Freeform(suppression=True),
+        PatternGuided(suppression=True),
+        FullDomain(True),
+    ],
 )
 def test_a_lone_person_is_not_published(recoding: Any) -> None:
     """Who knows the one man finds neither his row nor his illness; that he is gone is reported."""
@@ -216,3 +225,89 @@ def publish_quietly(solution: Solution) -> dict[str, Any]:
         manifest = publish(solution).manifest
     assert len(caught) == (solution.many_suppressed is not None)
     return manifest
+
+
+def outlying(n: int = 40, outliers: int = 4) -> pd.DataFrame:
+    """Return persons with an illness, the first of whom earn far more than the others."""
+    pay = [10 + (7 * i) % 12 for i in range(n)]
+    pay[:outliers] = [300 + 150 * i for i in range(outliers)]
+    ill = ["flu", "cold", "gout"]
+    return pd.DataFrame({"pay": pay, "ill": [ill[i % 3] for i in range(n)], "visit": range(n)})
+
+
+PAID = (Attribute("pay", integer=True, domain=(0, 1000)),)
+
+
+@pytest.mark.parametrize("kept_order", [False, True])
+@pytest.mark.parametrize("suppressed", ["left-out", "starred"])
+def test_covers_leave_outliers_out(suppressed: str, kept_order: bool) -> None:
+    """Of those left out nothing is published; rows of stars are handed out among themselves.
+
+    The manifest counts them, and a release that claims others fails.
+    """
+    frame = outlying()
+    release = anonymize(
+        frame,
+        PAID,
+        4,
+        sensitive=["ill"],
+        keep=["visit"],
+        recoding=Freeform(suppression_price=0.1),
+        most_suppressed=4,
+        suppressed=suppressed,  # type: ignore[arg-type]
+        keep_order=kept_order,
+    )
+    told, stars = release.manifest, release.frame["pay"].astype(str) == "*"
+    assert told["recoding"] == "freeform"
+    assert told["objective"]["suppression_price"] == 0.1
+    hidden = {0, 1, 2, 3}
+    if suppressed == "starred":
+        assert set(release.frame["visit"][stars]) == hidden
+        assert (told["suppressed"], told["left_out"]["suppressed"]) == (4, 0)
+    else:
+        assert not hidden & set(release.frame["visit"])
+        assert (told["suppressed"], told["left_out"]["suppressed"]) == (0, 4)
+    assert told["left_out"]["most"] == 4
+    assert release.verify().ok
+    assert release.risk(draws=0).after is not None
+    for key, other in (("suppressed", told["suppressed"] + 1), ("n", told["n"] - 1)):
+        assert not verify(frame, release.frame, {**told, key: other}).ok
+    fewer = {**told, "left_out": {**told["left_out"], "most": 3}}
+    found = verify(frame, release.frame, fewer)
+    assert any("4 suppressed records, of 3 that may be" in one for one in found.problems)
+    worse = release.frame.copy()
+    worse.loc[worse.index[~stars.to_numpy()][0], "pay"] = "*"
+    assert not verify(frame, worse, told).ok
+
+
+def test_stars_of_covers_need_a_set_of_their_own() -> None:
+    """Fewer rows of stars than a set has would tell of a person in no set whose rows they are."""
+    problem = Problem(Microdata(outlying(), PAID, keep=("ill", "visit")), 5, Freeform(True))
+    cover = solve(problem.replace(recoding=Freeform(most_suppressed=4, suppression_price=0.1)))
+    with pytest.raises(InputError, match="4 rows of stars only are fewer than k = 5"):
+        publish(cover, suppressed="starred")
+
+
+def test_a_row_that_needs_a_suppressed_record_is_not_published() -> None:
+    """Who was left out the table does not say: it is held against what was solved."""
+    data = Microdata(outlying(), PAID, keep=("ill", "visit"))
+    problem = Problem(data, 4, Freeform(most_suppressed=4, suppression_price=0.1))
+    release = publish(solve(problem))
+    assert isinstance(release.solution.assignment, Cover)
+    release.read_back(release.table, release.manifest)
+    # Others were left out than the solution says.
+    sizes = np.roll(release.solution.assignment.sizes, 5)
+    order = np.argsort(sizes == 0, kind="stable")
+    other = Cover.of([[*order[:4]] if size else [] for size in sizes])
+    wrong = replace(release, solution=replace(release.solution, assignment=other))
+    with pytest.raises(VerificationFailed, match="needs a suppressed record"):
+        wrong.read_back(release.table, release.manifest)
+
+
+def test_it_is_said_why_nobody_is_left_out() -> None:
+    """Where a row of stars costs more than what outliers lose, and which price lets them go."""
+    for recoding in (EquivalenceClasses(), Freeform()):
+        release = anonymize(outlying(), PAID, 4, keep=["ill", "visit"], recoding=recoding.within(4))
+        (line,) = [line for line in what_is_gone(release) if "more might" in line]
+        assert line.startswith("4 more might be left out, and are not, since each costs 1, a row")
+        assert "suppression_price=0 leaves the worst out" in line

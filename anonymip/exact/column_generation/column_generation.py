@@ -19,7 +19,7 @@ from anonymip.errors import (
 )
 from anonymip.exact.capped import solve_within_limit
 from anonymip.exact.classes.small import compare_exactly
-from anonymip.exact.column_generation.conditions import column_rules
+from anonymip.exact.column_generation.conditions import column_rules, rules_of_relaxation
 from anonymip.exact.column_generation.proving import Proof
 from anonymip.exact.column_generation.run import Run
 from anonymip.exact.column_generation.settings import FEW, WORK, Settings, Work
@@ -263,7 +263,7 @@ def relaxation_bound(
     # What holds without rules holds under them.
     freed = problem.without_rules
     try:
-        rules = column_rules(freed)
+        freed, rules = rules_of_relaxation(freed)
     except InputError:
         return None, False
     work = Work(
@@ -271,6 +271,8 @@ def relaxation_bound(
     )
     settings = Settings("highs", SolverOptions(), 0.0, work, 0, bound_only=True)
     run = Run(freed, rules, Stopwatch())
+    if freed.recoding.name != problem.recoding.name:
+        releases = ()
     for release in releases:
         run.offer(release.assignment)
     proof = Proof(run, settings, run.reporting(budget))

@@ -23,7 +23,7 @@ show it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -127,6 +127,11 @@ def _rules_of_covers(problem: Problem, recoding: Freeform) -> ColumnRules:
         raise InputError(
             "column-generation makes no sets that are reciprocal or differ in size", remedy=_REMEDY
         )
+    if recoding.suppression:
+        raise InputError(
+            "column-generation makes no covers that leave records out",
+            remedy="Use freeform-mip for few records, a heuristic, or auto",
+        )
     if problem.diversity is not None:
         raise InputError(
             "column-generation makes no diverse covers, whose sets may have to be larger than k",
@@ -146,6 +151,22 @@ def _rules_of_covers(problem: Problem, recoding: Freeform) -> ColumnRules:
         counted=False,
         price=np.inf,
     )
+
+
+def rules_of_relaxation(problem: Problem) -> tuple[Problem, ColumnRules]:
+    """Return a problem and the rules of its columns whose linear program bounds a problem.
+
+    Of covers that may leave records out it is that of classes of k records, with the same price: a
+    set that is published y times is y / k of a class, and larger sets are no less than the mean of
+    their parts of k records. Raises what :func:`column_rules` does.
+    """
+    recoding = problem.recoding
+    if not (isinstance(recoding, Freeform) and recoding.suppression):
+        return problem, column_rules(problem)
+    price = float(problem.compiled.suppression_price)
+    classes = problem.replace(recoding=EquivalenceClasses(suppression_price=price))
+    rules = column_rules(classes)
+    return classes, replace(rules, largest=problem.k, most=problem.n, counted=False)
 
 
 #: Growing sets of records that are tried, and their size at most.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Unpack
 
 from anonymip.assignments import Assignment
@@ -201,7 +202,9 @@ def _priced(problem: Problem, incumbent: Solution | None, budget: Budget) -> Pri
     """Return the sets that a better cover than the start may hold."""
     degree = cover_degree(problem)
     loss = None if incumbent is None else incumbent.objective
-    plain = problem.replace(k=degree, recoding=Freeform())
+    recoding = problem.recoding
+    assert isinstance(recoding, Freeform)
+    plain = problem.replace(k=degree, recoding=replace(recoding, degrees=None))
     return priced_sets(plain, loss, max_sets=MAX_COLUMNS, budget=budget, degree=degree)
 
 

@@ -43,6 +43,8 @@ def pair_obstacle(problem: Problem) -> str | None:
     recoding = problem.recoding
     if not isinstance(recoding, Freeform) or recoding.reciprocal:
         return "the recoding is not freeform, or sets are to be reciprocal"
+    if recoding.suppression:
+        return "records may be suppressed"
     if (recoding.sizes(problem) != 2).any():
         return "sets have more than two records"
     if problem.compiled.aggregate != "sum":

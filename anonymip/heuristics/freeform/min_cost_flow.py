@@ -6,6 +6,7 @@ import numpy as np
 
 from anonymip.errors import InputError
 from anonymip.graphs.weighted.degree_flow import cheapest_degrees
+from anonymip.heuristics.freeform.left_out import leaves_out
 from anonymip.heuristics.freeform.rounds.growing_cover import add
 from anonymip.heuristics.freeform.rounds.rounds import Rounds, fill_costs, new_costs
 from anonymip.heuristics.freeform.sort_greedy import sort_greedy
@@ -14,6 +15,7 @@ from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
 
 
+@leaves_out
 def min_cost_flow(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> Solution:
     """Take the regular graph whose edges have the least total weight, each weighed alone [1]_.
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from anonymip.assignments import Cover
 from anonymip.errors import InputError, InvalidAssignment, NoSolution
+from anonymip.heuristics.freeform.left_out import leaves_out
 from anonymip.orders.orders import cardinality_order
 from anonymip.problem import Problem, has_rules, named_rules
 from anonymip.recodings import Freeform
@@ -67,6 +68,8 @@ Method = Callable[..., Solution]
 def in_parts(method: Method) -> Method:
     """Give a freeform method the options ``part`` and ``jobs`` of `solve_in_parts` (a decorator).
 
+    And suppression: parts are those of the records that are kept, see :func:`leaves_out`.
+
     ``part``: most records of a part, 0 for the whole table; ``jobs``: processes at a time.
     """
 
@@ -93,7 +96,7 @@ def in_parts(method: Method) -> Method:
 
     taken = signature(method)
     own = [one for name, one in signature(run).parameters.items() if name in ("part", "jobs")]
-    wrapped = wraps(method)(run)
+    wrapped = wraps(method)(leaves_out(run, has_efforts="effort" in taken.parameters))
     # The signature shows the two options as well.
     wrapped.__signature__ = taken.replace(  # type: ignore[attr-defined]
         parameters=[*taken.parameters.values(), *own]
@@ -229,10 +232,8 @@ def _task(
     problem: Problem, records: Ints, method: Method, seed: int, options: dict[str, Any]
 ) -> _PartTask:
     changes: dict[str, Any] = {"microdata": problem.microdata.take(records)}
-    recoding = problem.recoding
-    if isinstance(recoding, Freeform) and recoding.degrees is not None:
-        degrees = tuple(np.array(recoding.degrees)[records].tolist())
-        changes["recoding"] = Freeform(recoding.reciprocal, degrees)
+    if isinstance(problem.recoding, Freeform):
+        changes["recoding"] = problem.recoding.of_some(records)
     try:
         return _PartTask(partial(method, **options), problem.replace(**changes), seed)
     except InputError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anonymip.assignments import Cover
+from anonymip.heuristics.freeform.left_out import leaves_out
 from anonymip.heuristics.freeform.partitioned import finish_cover
 from anonymip.heuristics.freeform.rings import (
     diverse_ring,
@@ -19,6 +20,7 @@ from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
 
 
+@leaves_out
 def ring(
     problem: Problem, *, order: str = "hilbert", budget: Budget | None = None, seed: int = 0
 ) -> Solution:

@@ -77,9 +77,11 @@ class CoverContext(Context):
 
     def _refuse_unfit(self) -> None:
         recoding, n = self.problem.recoding, self.problem.n
-        if self.own_record == "free" and not (self.is_regular and self.is_uniform):
+        uniform = self.is_regular and self.is_uniform and not self.suppression
+        if self.own_record == "free" and not uniform:
             raise InputError(
-                "free own records need sets of one size that need not be reciprocal",
+                "free own records need sets of one size that need not be reciprocal, and a row of "
+                "each record",
                 remedy="Use own_record fixed",
             )
         if isinstance(recoding, KConcealment) and n > MOST_CONCEALED:

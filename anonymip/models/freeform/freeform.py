@@ -41,6 +41,9 @@ Beyond the paper:
 - Nodes of hierarchies are ``reaches``, and other losses than GCP may be curved:
   :mod:`.equivalence_loss`. ``worst`` is the largest loss where that is the objective.
 - Diversity and limits.
+- Suppression: ``suppress[i]`` takes k off both sides of (10), and the own record out of its set;
+  ``cap`` says how many may be. Where ``degree`` is a variable, (10) is three rows, of which a
+  suppressed record keeps one.
 - (1,k), (k,1) and (k,k)-anonymity have at least k instead of exactly k, on one side or both;
   k-concealment counts matches by a flow: :mod:`.covering_rows`.
 """
@@ -286,13 +289,29 @@ def add_matches(model: pyo.ConcreteModel) -> None:
     context: CoverContext = model.context
     own = context.own_record == "fixed"
     apart = context.conflicts
+    suppression = context.suppression
+    least = own and not suppression
     model.match = pyo.Var(
         model.rows,
         model.rows,
         domain=pyo.Binary,
-        bounds=lambda _, l, i: (float(own and l == i), float(not apart[l, i])),  # noqa: E741
+        bounds=lambda _, l, i: (float(least and l == i), float(not apart[l, i])),  # noqa: E741
         doc="whether an original is among the matches of a published record",
     )
+    if suppression:
+        model.suppress = pyo.Var(
+            model.rows, domain=pyo.Binary, doc="whether a record is published as stars"
+        )
+        model.own = pyo.Constraint(
+            model.rows,
+            rule=lambda model, i: (1.0, model.match[i, i] + model.suppress[i], 1.0),
+            doc="a record lies in its own set or is suppressed",
+        )
+    if context.problem.is_capped:
+        model.cap = pyo.Constraint(
+            expr=total(list(model.suppress.values())) <= context.problem.most_suppressed,
+            doc="no more records are suppressed than may be",
+        )
     if context.is_regular:
         _add_regularity(model)
     else:
@@ -336,20 +355,33 @@ def _add_regularity(model: pyo.ConcreteModel) -> None:
 
     def numbered(matches: Any) -> Any:
         def rule(model: Any, record: int) -> Any:
-            if context.is_open:
-                ends = [*matches(model, record), model.degree]
-                return (0.0, linear(0.0, [1.0] * problem.n + [-1.0], ends), 0)
             size = float(context.least_sizes[record])
-            return (size, total(matches(model, record)), size)
+            out = [model.suppress[record]] if context.suppression else []
+            ends, ones = matches(model, record), [1.0] * problem.n
+            if not context.is_open:
+                return (size, linear(0.0, ones + [size] * len(out), [*ends, *out]), size)
+            kept = [*ends, model.degree, *out]
+            least = linear(0.0, [*ones, -1.0, *[float(problem.n)] * len(out)], kept)
+            return (0.0, least, None if out else 0)
 
         return rule
 
-    model.lies_in = pyo.Constraint(
-        model.rows, rule=numbered(_of_original), doc="(10): an original lies in k sets"
-    )
-    model.covers = pyo.Constraint(
-        model.rows, rule=numbered(_of_published), doc="(10): a published record covers k originals"
-    )
+    def no_more(matches: Any, part: int) -> Any:
+        def rule(model: Any, record: int) -> Any:
+            ends, n = matches(model, record), problem.n
+            other = [model.degree, -1.0, 0.0] if part else [model.suppress[record], float(n), n]
+            return (None, linear(0.0, [1.0] * n + [other[1]], [*ends, other[0]]), other[2])
+
+        return rule
+
+    for matches, name, doc in (
+        (_of_original, "lies_in", "(10): an original lies in k sets"),
+        (_of_published, "covers", "(10): a published record covers k originals"),
+    ):
+        model.add_component(name, pyo.Constraint(model.rows, rule=numbered(matches), doc=doc))
+        for part in (0, 1) if context.is_open and context.suppression else ():
+            rows = pyo.Constraint(model.rows, rule=no_more(matches, part), doc="and in no more")
+            model.add_component(f"{name}_at_most_{part}", rows)
 
 
 def _add_least_numbers(model: pyo.ConcreteModel) -> None:
@@ -384,20 +416,27 @@ def set_start_freeform(model: pyo.ConcreteModel, assignment: Cover) -> None:
     problem: Problem = context.problem
     problem.recoding.check(problem, assignment)
     cover = assignment
-    if context.is_regular and not context.is_open and cover.sizes[0] > context.least_sizes[0]:
-        cover = of_degree(cover, problem.k)
+    kept, part = cover.without_suppressed()
+    degrees = context.least_sizes[kept]
+    if context.is_regular and not context.is_open and (part.sizes > degrees).any():
+        cover = Cover.joined(cover.n, [(kept, of_degree(part, problem.k))])
     held = np.zeros((cover.n, cover.n), np.bool_)
     held[cover.members, cover.owners] = True
     for l, i in model.match:  # noqa: E741
         model.match[l, i].set_value(int(held[l, i]))
     if model.component("degree") is not None:
-        model.degree.set_value(int(cover.sizes[0]))
+        model.degree.set_value(int(part.sizes.max(initial=problem.k)))
     cells = problem.recoding.describe(problem, cover)
-    set_cells(model, cells, np.zeros(cover.n, np.bool_))
+    starred = cover.sizes == 0
+    set_cells(model, cells, starred)
+    if context.suppression:
+        for i, suppress in model.suppress.items():
+            suppress.set_value(int(starred[i]))
     if model.component("covered") is not None:
         for i, a, t in model.covered:
             covered = cells.members.of(i, a)
-            model.covered[i, a, t].set_value(float(covered[0] <= t < covered[-1]))
+            spans = not starred[i] and covered[0] <= t < covered[-1]
+            model.covered[i, a, t].set_value(float(spans))
     if model.component("holds") is not None:
         codes = problem.microdata.sensitive_codes
         for i, column, value in model.holds:

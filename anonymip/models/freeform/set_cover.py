@@ -14,6 +14,10 @@ type are taken one after the other, and as :math:`n_{St} \le m_t` none comes twi
 graph of sets and originals is then regular of degree k, so a perfect matching hands every original
 one of the sets that it lies in (the argument of :mod:`.freeform`).
 
+Suppressed records (``suppress[t]``, no more than the ``cap``) take k off the right side each, at
+their price. Rows are not merged then: of a type some of whose rows are suppressed a set may need
+more than are left.
+
 Losses need no formula, but must be summed, and monotone, since else larger sets than k may lose
 less (``fixed_size`` leaves these out). With :math:`z = y / k` the linear relaxation is that of set
 partitioning by sets of k; it is far stronger than that of the flow of matches.
@@ -31,7 +35,7 @@ from anonymip.assignments import Cover
 from anonymip.enumeration import ClusterSets, enumerate_sets
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.models.freeform.freeform import handed_over, of_degree
-from anonymip.models.parts.equivalence_context import linear
+from anonymip.models.parts.equivalence_context import linear, total
 from anonymip.models.parts.set_columns import (
     MAX_COLUMNS,
     count_multisets,
@@ -114,9 +118,9 @@ def build_set_cover(
     """
     degree = cover_degree(problem, fixed_size)
     if sets is None:
-        sets = enumerate_sets(
-            problem.replace(k=degree, recoding=Freeform()), max_size=degree, max_sets=max_sets
-        )
+        plain = problem.replace(k=degree, recoding=Freeform())
+        merge = not problem.recoding.suppression  # type: ignore[attr-defined]
+        sets = enumerate_sets(plain, max_size=degree, max_sets=max_sets, merge=merge)
     if not sets.complete:
         remedy = "Use the formulation freeform, or a larger max_sets"
         raise refusal_of_sets("set-cover", max_sets, set_cover_size(problem), remedy)
@@ -144,21 +148,37 @@ def _add_columns(model: pyo.ConcreteModel) -> None:
         doc="how often a set is published",
     )
     incidence = sets.incidence.tocsr()
+    suppression = context.problem.most_suppressed > 0
+    if suppression:
+        model.suppress = pyo.Var(
+            model.types, domain=pyo.Binary, doc="whether a record is published as stars"
+        )
+        model.cap = pyo.Constraint(
+            expr=total(list(model.suppress.values())) <= context.problem.most_suppressed,
+            doc="no more records are suppressed than may be",
+        )
 
     def cover(model: pyo.ConcreteModel, first: int) -> object:
         t = int(rows.type_of[first])
         part = slice(incidence.indptr[t], incidence.indptr[t + 1])
-        if part.start == part.stop:
-            return pyo.Constraint.Infeasible
         chosen = [model.chosen[c] for c in incidence.indices[part]]
+        often = incidence.data[part].tolist()
+        if suppression:
+            chosen, often = [*chosen, model.suppress[first]], [*often, float(degree)]
+        if not chosen:
+            return pyo.Constraint.Infeasible
         wanted = float(degree * rows.counts[t])
-        return (wanted, linear(0.0, incidence.data[part].tolist(), chosen), wanted)
+        return (wanted, linear(0.0, often, chosen), wanted)
 
     model.cover = pyo.Constraint(
         model.types, rule=cover, doc="every original lies in k published sets"
     )
+    losses, variables = (sets.losses / degree).tolist(), list(model.chosen.values())
+    if suppression:
+        variables += list(model.suppress.values())
+        losses += [context.problem.compiled.suppression_price] * sets.rows.types
     model.loss = pyo.Objective(
-        expr=linear(0.0, (sets.losses / degree).tolist(), list(model.chosen.values())),
+        expr=linear(0.0, losses, variables),
         sense=pyo.minimize,
         doc="loss summed over the records [unit of the objective]",
     )
@@ -169,8 +189,10 @@ def set_cover_size(problem: Problem) -> int:
 
     Raises InputError if the model does not fit the problem.
     """
-    degree = cover_degree(problem)
-    return int(count_multisets(problem.microdata.row_types().counts, degree)[degree])
+    degree, counts = cover_degree(problem), problem.microdata.row_types().counts
+    if problem.most_suppressed:
+        counts = np.ones(problem.n, np.int64)
+    return int(count_multisets(counts, degree)[degree])
 
 
 def set_start_set_cover(model: pyo.ConcreteModel, assignment: Cover) -> None:
@@ -181,10 +203,14 @@ def set_start_set_cover(model: pyo.ConcreteModel, assignment: Cover) -> None:
     """
     context: CoverSets = model.context
     context.problem.recoding.check(context.problem, assignment)
-    cover = assignment
-    if cover.sizes[0] > context.degree:
+    kept, cover = assignment.without_suppressed()
+    if cover.n and cover.sizes[0] > context.degree:
         cover = of_degree(cover, context.degree)
-    if set_chosen(model, [cover.of_record(published) for published in range(cover.n)]) is None:
+    sets = [kept[cover.of_record(published)] for published in range(cover.n)]
+    if context.problem.most_suppressed:
+        for first, suppress in model.suppress.items():
+            suppress.set_value(int(assignment.sizes[first] == 0))
+    if set_chosen(model, sets) is None:
         raise InputError("the model has not all sets of the start", remedy="Build it with all sets")
 
 
@@ -206,4 +232,8 @@ def read_set_cover(model: pyo.ConcreteModel) -> Cover:
             members.append(rows.records[rows.starts[t] + places])
             handed[t] += count
         found.append(np.concatenate(members))
-    return handed_over(Cover.of(found))
+    kept = np.arange(context.problem.n)
+    if context.problem.most_suppressed:
+        kept = np.unique(np.concatenate([np.empty(0, np.int64), *found]))
+        found = [np.searchsorted(kept, one) for one in found]
+    return Cover.joined(context.problem.n, [(kept, handed_over(Cover.of(found)))])

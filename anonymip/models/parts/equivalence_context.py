@@ -13,8 +13,9 @@ from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.tables import LossTables, effects_of_cells, square_losses
 from anonymip.problem import Problem
-from anonymip.recodings import Cap, EquivalenceClasses
+from anonymip.recodings import Cap
 from anonymip.recodings.rules.limits import conflicts
+from anonymip.recodings.suppression import PricedSuppression
 from anonymip.runtime.arrays import Codes, Flags, Floats
 
 #: Ends of at most this magnitude, in columns at least as wide as the second number, are measured
@@ -105,7 +106,7 @@ class Context:
     def suppression(self) -> bool:
         """Whether records may be suppressed."""
         recoding = self.problem.recoding
-        return isinstance(recoding, EquivalenceClasses) and recoding.suppression
+        return isinstance(recoding, PricedSuppression) and recoding.suppression
 
     @property
     def values(self) -> int:

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from anonymip.assignments import Classes
 from anonymip.models.parts.equivalence_context import Context, linear
-from anonymip.objectives import cells_of
 from anonymip.objectives.language.record import cells_of_sets
 from anonymip.objectives.language.tables import square_losses
 from anonymip.problem import Problem
@@ -137,8 +135,8 @@ def _charges(model: pyo.ConcreteModel) -> list[Charge]:
 
 def _losses_alone(problem: Problem) -> Floats:
     """Return (n,) the loss of publishing each record exactly, which a suppressed one saves."""
-    alone = Classes(np.arange(problem.n, dtype=np.int32))
-    return problem.compiled.record_losses(cells_of(problem.recoding.describe(problem, alone)))
+    alone = cells_of_sets(problem.microdata, np.arange(problem.n)[:, None])
+    return problem.compiled.record_losses(alone)
 
 
 def _add_node_losses(model: pyo.ConcreteModel, charges: list[Charge]) -> None:

@@ -332,7 +332,8 @@ class CompiledObjective:
             )
         losses = np.full(assignment.n, np.nan)
         if isinstance(assignment, Cover):
-            for size in np.unique(assignment.sizes):
+            losses[assignment.sizes == 0] = self.suppression_price
+            for size in np.unique(assignment.sizes[assignment.sizes > 0]):
                 at = np.flatnonzero(assignment.sizes == size)
                 places = assignment.start[at][:, None] + np.arange(size)
                 rows = assignment.members[places].astype(np.int64)

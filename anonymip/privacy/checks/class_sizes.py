@@ -91,8 +91,11 @@ def count_problems(table: TextTable, manifest: Manifest, records: Original) -> l
         problems.append(
             f"The manifest claims {hidden} suppressed records, of {left_out.most} that may be."
         )
-    if manifest.is_cover and left_out.suppressed:
-        problems.append("The manifest claims that records are left out, which no cover does.")
+    if manifest.is_cover and left_out.suppressed and manifest.recoding != "freeform":
+        problems.append(
+            f"The manifest claims that records are left out, which no cover {manifest.recoding} "
+            "does."
+        )
     if left_out.missing not in (None, records.dropped):
         problems.append(
             f"The manifest claims that {left_out.missing} records with missing values are left "

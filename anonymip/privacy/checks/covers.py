@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.privacy.graph.consistency import PublishedMatches
+from anonymip.privacy.graph.consistency import WORK, PublishedMatches
 from anonymip.privacy.graph.matching import largest_flow
 from anonymip.privacy.graph.regularity import Deficiency, GraphPart, disjoint_assignments, reached
 from anonymip.privacy.reading.manifest_entries import Diversity
@@ -41,11 +42,12 @@ class CoverFindings:
     """What was found of a claimed k.
 
     `reached`: the largest number, up to the largest claim, that holds. `problems`: why a claim
-    fails, one sentence each.
+    fails, one sentence each. `decided`: whether all that is promised was found to hold or to fail.
     """
 
     reached: int
     problems: tuple[str, ...]
+    decided: bool = True
 
 
 def promise(manifest: Manifest, k: int | str) -> str:
@@ -105,6 +107,88 @@ def check_cover(
             if count < k
         ),
     )
+
+
+def check_cover_of_some(
+    original: Original, published: PublishedTable, claims: Collection[int]
+) -> CoverFindings:
+    """Check the size that a freeform cover claims whose suppressed records have no row.
+
+    k disjoint assignments hand every row a record of its own, and all leave the same records out:
+    those that fit into fewer than k rows among them. Where others are left out as well, a row of
+    stars stands for each first, whatever record that is, and then some of them are tried.
+
+    Complexity: that of :func:`check_cover`, once for each number from the claim down to what holds.
+    """
+    problems: list[str] = []
+    reached, decided = 0, True
+    for k in sorted(claims):
+        if k > published.n:
+            problems.append(f"A record can fit into {published.n} published rows at most, k = {k}.")
+        for tried in range(min(k, published.n), 0, -1):
+            problem, known = _shortage_of_some(original, published, tried)
+            if problem is None:
+                reached, decided = tried, known
+                break
+            problems += [problem] if tried == k else []
+    return CoverFindings(reached, tuple(problems), decided)
+
+
+def _shortage_of_some(
+    original: Original, published: PublishedTable, k: int
+) -> tuple[str | None, bool]:
+    """Return why no k disjoint assignments leave the same records out, and if that was decided.
+
+    With k rows or more for each record that may be left out, rows of stars as many as these make k
+    disjoint assignments of all from those of the others: a row that one of them takes instead of
+    another record leaves that a row of stars.
+    """
+    count = original.n - published.n
+    graph = PublishedMatches(original, published)
+    fits = GraphPart(graph, k).degrees(k)[0][graph.record_type] >= k
+    open_ = count - int((~fits).sum())
+    if open_ < 0:
+        row = int(original.rows[np.argmin(fits)]) + 1
+        return (
+            f"{count - open_} original records, row {row} among them, fit into fewer than {k} "
+            f"published rows each, and {count} are left out."
+        ), True
+    some = _some(original, fits)
+    padded = PublishedMatches(some, published.with_rows_of_stars(open_))
+    deficiency = disjoint_assignments(padded, k)[1]
+    if deficiency is not None:
+        return _deficiency_sentence(deficiency, k, some), True
+    matches = np.bincount(graph.rows_of(np.arange(len(graph.record_units)))[0]) if open_ else None
+    found = matches is None or _can_leave_out(some, published, matches[graph.record_type[fits]], k)
+    if found is False:
+        return (
+            f"No {k} disjoint assignments of records to rows leave the same {count} records out: "
+            "rows need some of them."
+        ), True
+    return None, found is not None
+
+
+def _can_leave_out(
+    original: Original, published: PublishedTable, matches: NDArray[np.int64], k: int
+) -> bool | None:
+    """Return whether k disjoint assignments of all rows can leave the same records out.
+
+    None if none of the sets of records do that were tried, and not all were: the question is as
+    hard as that of an exact cover. Records with the fewest `matches`, (n,), come first.
+    """
+    order = np.argsort(matches, kind="stable").tolist()
+    most = min(WORK.tried, WORK.tried_records // original.n)
+    for number, gone in enumerate(combinations(order, original.n - published.n)):
+        if number == most:
+            return None
+        some = _some(original, ~np.isin(np.arange(original.n), gone))
+        if disjoint_assignments(PublishedMatches(some, published), k)[1] is None:
+            return True
+    return False
+
+
+def _some(original: Original, kept: NDArray[np.bool_]) -> Original:
+    return replace(original, codes=original.codes[kept], rows=original.rows[kept])
 
 
 def _deficiency_sentence(found: Deficiency, k: int, original: Original) -> str:

@@ -47,6 +47,10 @@ class GraphWork:
     #: many.
     rows_visited: int = 256
     starts: int = 16
+    #: Sets of records that are tried as those left out, where the release does not say which, and
+    #: records of all these tables together.
+    tried: int = 500
+    tried_records: int = 100_000
 
 
 WORK = GraphWork()

@@ -410,7 +410,7 @@ def foreign_keys(document: Mapping[str, Any]) -> int:
         if not isinstance(inner, Mapping):
             refuse(key, "is not an object")
         count += len(set(inner) - known)
-    if recoding != "classes":
+    if recoding not in ("classes", "freeform"):
         count += len(set(document["objective"]) & {"suppression_price"})
         count += len(set(document.get("left_out") or {}) & {"most"})
     if document["objective"]["name"] != "suppressions":
