@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import chain, combinations_with_replacement, product
 
 import pandas as pd
 from hypothesis import strategies as st
@@ -144,16 +144,22 @@ class PatternCase:
         )
 
     def optimum(self) -> float | None:
-        """Return the least loss; None if nothing is allowed. Every assignment is tried."""
+        """Return the least loss; None if nothing is allowed.
+
+        Every assignment is tried, but for those that only exchange records that are alike.
+        """
         choices = [*self.patterns, *([None] if self.suppression else [])]
-        return min(
-            (
-                self.loss(given)
-                for given in product(choices, repeat=len(self.rows))
-                if self.allows(given)
-            ),
-            default=None,
+        alike: dict[object, list[int]] = {}
+        for at, record in enumerate(zip(self.rows, self.sensitive, strict=True)):
+            alike.setdefault(record, []).append(at)
+        order = [*chain(*alike.values())]
+        places = sorted(range(len(order)), key=order.__getitem__)
+        tried = product(
+            *(combinations_with_replacement(choices, len(group)) for group in alike.values())
         )
+        assignments = ([*chain(*parts)] for parts in tried)
+        in_order = ([given[place] for place in places] for given in assignments)
+        return min((self.loss(given) for given in in_order if self.allows(given)), default=None)
 
 
 @st.composite
