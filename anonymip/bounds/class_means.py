@@ -204,7 +204,8 @@ def sets_around(
     mean, least, chosen = np.empty(m), np.empty(k), np.empty(k, np.int64)
     for at in range(len(roots)):
         root, best = roots[at], np.inf
-        mean[:] = points[root]
+        for a in range(m):
+            mean[a] = points[root, a]
         for _ in range(means):
             held = 0
             for place in range(near.shape[1]):
@@ -316,8 +317,10 @@ def take_half(search: MeanSearch, level: int, side: int, child: int, begin: int)
     points, counts, duals, k = search.points, search.counts, search.duals, len(search.chosen)
     types, terms, chosen, least = search.types, search.terms, search.chosen, search.least
     a, held = search.split[level], 0
-    search.low[child], search.high[child] = search.low[level], search.high[level]
-    search.terms_of[child] = search.terms_of[level]
+    for x in range(search.low.shape[1]):
+        search.low[child, x], search.high[child, x] = search.low[level, x], search.high[level, x]
+    for x in range(search.terms_of.shape[1]):
+        search.terms_of[child, x] = search.terms_of[level, x]
     middle = 0.5 * (search.low[level, a] + search.high[level, a])
     if side == 0:
         search.high[child, a] = middle

@@ -341,8 +341,16 @@ def _raise_to_k_set(
         search.work[0] + most_each,
     )
     if search.best[0] >= 0:
-        search.binding[row] = search.best
+        _bind(search, row)
     duals[row] = max(duals[row], slack / search.k)
+
+
+@kernel
+def _bind(search: NearSearch, row: int) -> None:
+    """Write down the set found as what keeps a dual from its aim."""
+    # One by one: numba's assignment of whole arrays takes a second or two to compile.
+    for at in range(len(search.best)):
+        search.binding[row, at] = search.best[at]
 
 
 @kernel
@@ -355,7 +363,8 @@ def _nearest_set_loss(search: NearSearch, row: int) -> float:
         add_row(terms, lists.sets, 0, 0, near[at])
     lists.types[0] = near[held - 1]
     search.binding[row] = row
-    search.binding[row, :held] = near[:held]
+    for at in range(held):
+        search.binding[row, at] = near[at]
     losses_with(terms, lists.sets, 0, lists.types, 0, 1, lists.losses)
     return lists.losses[0]
 
@@ -404,7 +413,7 @@ def _raise_by_slack(
                 slack = least_slack(search, duals, floors, near, row, copies, limit, most)
             if slack / copies < rise:
                 rise = slack / copies
-                search.binding[row] = search.best
+                _bind(search, row)
             if rise <= 0.0:
                 return
         duals[row] += rise

@@ -20,6 +20,7 @@ import numpy as np
 
 from anonymip.objectives.kernels.class_loss import ends_loss
 from anonymip.objectives.language.tables import LossTables
+from anonymip.orders.orders import stable_order
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.kernels import kernel
@@ -220,7 +221,7 @@ def _open_levels(rows: BoxRows, search: BoxSearch, own: int) -> None:
             for x in range(end - start):
                 heights[x] = ends_loss(rows.tables, p, min(code, x), max(code, x)) - own_loss
             heights[code] = -1.0
-            order = np.argsort(heights, kind="mergesort")
+            order = stable_order(heights)
             nearer[start + order[0]] = -1
             for at in range(1, len(order)):
                 level = start + order[at]
@@ -232,7 +233,9 @@ def _open_levels(rows: BoxRows, search: BoxSearch, own: int) -> None:
     search.opened[0, :] = False
     for kind in range(len(rows.counts)):
         search.distance[kind] = _far(rows, search, search.opened[0], own, kind, cost)
-    search.order[:] = np.argsort(search.distance, kind="mergesort")
+    order = stable_order(search.distance)
+    for at in range(len(order)):
+        search.order[at] = order[at]
 
 
 @kernel
@@ -409,16 +412,22 @@ def _list_candidates(rows: BoxRows, search: BoxSearch, depth: int, own: int, sla
         search.distance[kind] = -far
         search.candidates[depth, count] = kind
         count += 1
-    order = np.argsort(search.distance[search.candidates[depth, :count]], kind="mergesort")
-    search.candidates[depth, :count] = search.candidates[depth, :count][order]
+    listed, farness = search.candidates[depth, :count].copy(), np.empty(count)
+    for at in range(count):
+        farness[at] = search.distance[listed[at]]
+    order = stable_order(farness)
+    for at in range(count):
+        search.candidates[depth, at] = listed[order[at]]
     search.held[depth], search.place[depth] = count, 0
 
 
 @kernel
 def _take_in(rows: BoxRows, search: BoxSearch, depth: int, own: int, kind: int) -> None:
     """Open the levels that a type needs one depth below, and rule the type out for what follows."""
-    search.opened[depth + 1] = search.opened[depth]
-    search.ruled_out[depth + 1] = search.ruled_out[depth]
+    for level in range(search.opened.shape[1]):
+        search.opened[depth + 1, level] = search.opened[depth, level]
+    for other in range(search.ruled_out.shape[1]):
+        search.ruled_out[depth + 1, other] = search.ruled_out[depth, other]
     for a in range(len(rows.kinds)):
         if rows.codes[kind, a] == rows.codes[own, a]:
             continue

@@ -17,7 +17,7 @@ from anonymip.runtime.packed import Packed
 DEPTH, ROOT, SIZE, FIRST, FIRST_MEMBER = 0, 1, 2, 3, 4
 
 
-class SearchRows(Packed):
+class SearchRows(Packed, read_only=True):
     """Row types.
 
     Parameters

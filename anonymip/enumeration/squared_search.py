@@ -407,7 +407,8 @@ def search_squares(
             other = path.lists[p, b]
             path.lists[p + 1, b] = other
             path.sums[p + 1, b] = path.sums[p, b] + path.between[j, other]
-        path.live[p + 1, :] = path.live[p, :]
+        for place in range(path.live.shape[1]):
+            path.live[p + 1, place] = path.live[p, place]
         path.ends[p + 1], path.at[p + 1] = a, -1
         p += 1
     path.state[DEPTH] = p

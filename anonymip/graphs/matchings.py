@@ -54,7 +54,7 @@ WAYS = ("random walks", "cycle walks")
 
 
 @kernel
-def walk_matching(edges: OpenEdges, rng: np.random.Generator) -> Codes:
+def walk_matching(edges: OpenEdges, order: Ints, rng: np.random.Generator) -> Codes:
     """Return (n,) the original of each published record in a random perfect matching.
 
     Published records are served in random order. Each walks along random edges, and from an
@@ -62,13 +62,13 @@ def walk_matching(edges: OpenEdges, rng: np.random.Generator) -> Codes:
     Every published record remembers by which edge the walk left it last; following these edges
     from the first one gives the walk without its loops [2]_, an augmenting path.
 
-    `edges`: a regular bipartite graph with at least one edge at each record. `rng`: source of
+    `edges`: a regular bipartite graph with at least one edge at each record. `order`: (n,) records
+    in random order, drawn by the caller, since that takes seconds to compile. `rng`: source of
     randomness. Complexity: O(n log n) steps expected, whatever the degree: the walk for the j-th
     record takes about 2 + n / (n - j) of them [1]_. The paper gives up walks that take much longer,
     for a bound that holds with high probability; without this they end with probability 1.
     """
     n = len(edges.start)
-    order = rng.permutation(n)
     taken_by = np.full(n, -1, np.int32)
     held = np.full(n, -1, np.int64)  # place of the edge that matches a published record
     leaving = np.zeros(n, np.int64)
@@ -99,7 +99,9 @@ def walk_matching(edges: OpenEdges, rng: np.random.Generator) -> Codes:
 
 
 @kernel
-def cycle_matching(edges: OpenEdges, permutation: Codes, rng: np.random.Generator) -> Codes:
+def cycle_matching(
+    edges: OpenEdges, permutation: Codes, order: Ints, rng: np.random.Generator
+) -> Codes:
     """Return (n,) the original of each published record in a random perfect matching.
 
     Start from a permutation, whose pairs need not be edges. While a record has no valid match,
@@ -108,8 +110,8 @@ def cycle_matching(edges: OpenEdges, permutation: Codes, rng: np.random.Generato
     one walk; at a dead end the walk steps back. Then all records of the cycle are matched [1]_.
 
     `edges`: a graph with a perfect matching. `permutation`: (n,) a first original for each
-    published record, all different. `rng`: source of randomness. Returns: empty if there is no
-    perfect matching.
+    published record, all different. `order`: (n,) records in random order. `rng`: source of
+    randomness. Returns: empty if there is no perfect matching.
 
     Notes
     -----
@@ -134,7 +136,7 @@ def cycle_matching(edges: OpenEdges, permutation: Codes, rng: np.random.Generato
     tried = np.zeros(n, np.int64)
     taking = np.empty(n, np.int32)
     parent = np.empty(n, np.int32)
-    for walk, first in enumerate(rng.permutation(n)):
+    for walk, first in enumerate(order):
         if valid[first]:
             continue
         # Walk until some record takes what the first one gave up; dead ends are left backwards.
@@ -247,7 +249,7 @@ def random_matchings(
     matchings = np.empty((count, cover.n), np.int32)
     for number in range(count):
         if way == "random walks":
-            matchings[number] = walk_matching(edges, rng)
+            matchings[number] = walk_matching(edges, rng.permutation(cover.n), rng)
         else:
             matchings[number] = _cycles(edges, component, rng)
         close_edges(edges, matchings[number])
@@ -305,7 +307,8 @@ def _cycles(edges: OpenEdges, component: NDArray[np.integer], rng: np.random.Gen
     start = np.lexsort((rng.random(len(component)), component))
     permutation = np.empty(len(component), np.int32)
     permutation[np.argsort(component, kind="stable")] = start
-    matching: Codes = cycle_matching(edges, permutation, rng)
+    order = rng.permutation(len(component))
+    matching: Codes = cycle_matching(edges, permutation, order, rng)
     if len(matching) < len(component):
         raise InvalidAssignment(None, "has no perfect matching")
     return matching

@@ -285,9 +285,29 @@ class PackedType(types.Type):
 _FIELDS = (types.Array, types.Integer, types.Float, types.Boolean, PackedType)
 
 
+#: Types by class and fields: numba takes long to find out the type of an array.
+_packed_types: dict[Any, PackedType] = {}
+
+
 def packed_type(value: Any) -> PackedType:
     """Return the type of what is packed."""
-    return PackedType(type(value), tuple(map(_typeof, value)))
+    seen = (type(value), *map(_seen_of, value))
+    found = _packed_types.get(seen)
+    if found is None:
+        kinds: Any = map(_typeof, value)
+        if value._read_only:
+            arrays: Any = types.Array
+            kinds = (one.copy(readonly=True) if isinstance(one, arrays) else one for one in kinds)
+        found = _packed_types[seen] = PackedType(type(value), tuple(kinds))
+    return found
+
+
+def _seen_of(field: Any) -> Any:
+    """Return what the type of a field depends on."""
+    if not isinstance(field, np.ndarray):
+        return _typeof(field)
+    flags = field.flags
+    return field.dtype, field.ndim, flags.c_contiguous, flags.f_contiguous, flags.writeable
 
 
 def _words(kind: Any, field: Any) -> list[int]:

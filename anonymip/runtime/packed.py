@@ -23,14 +23,18 @@ class Packed:
     return one: a named tuple of a few numbers serves for results. An array that a kernel finds here
     it may return only as a copy: nobody counts who still looks at it.
 
+    What no kernel writes to is declared ``read_only=True``: kernels are then compiled once for
+    arrays that may be written to and others, and none that writes is compiled.
+
     Raises TypeError if a field is missing or unknown; when a kernel is called, if a field is of
     another kind.
     """
 
     _fields: ClassVar[tuple[str, ...]] = ()
+    _read_only: ClassVar[bool] = False
 
-    def __init_subclass__(cls) -> None:
-        cls._fields = tuple(cls.__annotations__)
+    def __init_subclass__(cls, *, read_only: bool = False) -> None:
+        cls._fields, cls._read_only = tuple(cls.__annotations__), read_only
 
     def __init__(self, *values: Any, **named: Any) -> None:
         self.__dict__.update(_fields_of(type(self), values, named))

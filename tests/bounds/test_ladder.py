@@ -39,6 +39,7 @@ from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
 from anonymip.bounds.pair_sums import PairSums, bounds_by_pairs
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.exact.column_generation.column_generation import relaxation_bound
+from anonymip.heuristics.classes.mondrian import mondrian
 from anonymip.runtime.budget import Budget
 from anonymip.status import Stopped
 from benchmarks.shapes import amounts, answers, coordinates, mixed, numbers
@@ -139,7 +140,7 @@ def test_pairs_prove_most_where_columns_are_many() -> None:
     nearest = nearest_neighbour_bound(problem)
     assert nearest is not None
     assert bound.value > 1.5 * nearest.value
-    assert bound.value < solve(problem, "mondrian").objective
+    assert bound.value < mondrian(problem).objective
 
 
 @settings(max_examples=40)

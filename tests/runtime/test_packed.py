@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from numba.core.errors import TypingError
 from numpy.typing import NDArray
 
 from anonymip.runtime.kernels import kernel
@@ -28,6 +29,22 @@ class Outer(Packed):
     factor: float
     shift: int
     counted: bool
+
+
+class Read(Packed, read_only=True):
+    """An array that no kernel writes to."""
+
+    values: NDArray[np.float64]
+
+
+@kernel
+def _first(read: Read) -> float:
+    return read.values[0]
+
+
+@kernel
+def _write_first(read: Read) -> None:
+    read.values[0] = 1.0
 
 
 @kernel
@@ -131,6 +148,16 @@ def test_what_cannot_be_packed_is_named():
     wrong = Inner(np.zeros(1), "text")
     with pytest.raises(TypeError, match=r"Inner\.table is unicode_type, which cannot be packed"):
         _inner_sum(wrong)
+
+
+def test_what_is_only_read_has_one_signature_and_is_never_written():
+    """Whether its arrays may be written to by others, the kernel is one; none that writes is."""
+    open_one, closed = np.array([2.0]), np.array([3.0])
+    closed.setflags(write=False)
+    assert (_first(Read(open_one)), _first(Read(closed))) == (2.0, 3.0)
+    assert len(_first.signatures) == 1
+    with pytest.raises(TypingError, match="Cannot modify readonly array"):
+        _write_first(Read(open_one))
 
 
 def test_copies_and_pickles():

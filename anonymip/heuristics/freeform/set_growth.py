@@ -75,7 +75,7 @@ class FreeformNumbers:
 NUMBERS = FreeformNumbers()
 
 
-class SetTerms(Packed):
+class SetTerms(Packed, read_only=True):
     """The n records as the kernels read them, term by term, and what each term costs.
 
     Parameters

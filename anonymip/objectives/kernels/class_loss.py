@@ -17,7 +17,7 @@ from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
 
-class KernelRows(Packed):
+class KernelRows(Packed, read_only=True):
     """Rows as the kernels read them, one array a kind of loss term, and the loss.
 
     Parameters

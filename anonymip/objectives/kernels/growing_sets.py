@@ -20,7 +20,7 @@ from anonymip.runtime.packed import Packed
 _BITS = 63
 
 
-class TermRows(Packed):
+class TermRows(Packed, read_only=True):
     """Rows as growing sets read them, term by term of the loss.
 
     Parameters

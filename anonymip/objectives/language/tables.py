@@ -34,7 +34,7 @@ class NotSeparable(UnsupportedObjective):
     """A loss that is no sum of terms that look at one attribute each."""
 
 
-class LossTables(Packed):
+class LossTables(Packed, read_only=True):
     """The loss of a published record as a sum of terms that look at one attribute each.
 
     loss = constant + sum over r of (low_loss lower + high_loss upper), ends counted from the

@@ -454,7 +454,8 @@ def _fill_step(
         if i == len(costs):
             break
         if weights.matrix.shape[0] > 0:
-            costs[i] = weights.matrix[i]
+            for j in range(costs.shape[1]):
+                costs[i, j] = weights.matrix[i, j]
         else:
             fill_weights(weights.states, i, everyone, table, costs[i])
         for at in range(cover.sizes[i]):
