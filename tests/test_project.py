@@ -35,9 +35,11 @@ HEAVY = {
     "dask",
     "distributed",
     "fsspec",
+    "fastapi",
     "highspy",
     "matplotlib",
     "narwhals",
+    "nicegui",
     "numba",
     "pandas",
     "polars",
@@ -75,7 +77,7 @@ ROOMS = (
     ("scale",),
     ("experiments",),
     ("warm_up",),
-    ("cli",),
+    ("cli", "app"),
     ("__main__",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}

@@ -15,7 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
-from anonymip import Problem, certify, instances, load_instance, publish, solve
+from anonymip import Budget, Problem, certify, instances, load_instance, publish, solve
+from anonymip.app import work
+from anonymip.app.question import Asked
 from anonymip.cli.app import run
 from anonymip.exact.split_carry.checkpoint import Checkpoint, Fingerprint
 from anonymip.experiments import claims
@@ -40,6 +42,15 @@ WRITING = {
 OF_MODULES = {"copy", "replace", "rename", "link", "symlink", "move", "umask", "chmod"}
 #: What writes otherwise, and why nobody else can read what is private in it.
 OTHERS = {
+    "app/session.py:Desk.new": "a folder of mode 700",
+    "app/server.py:serve": "a folder of mode 700",
+    "app/session.py:Session._write_schema": "into a folder of mode 700",
+    "app/session.py:Session.open_project": "a folder of mode 700",
+    "app/session.py:Session.project": "into memory",
+    "app/session.py:Session.put": "into a folder of mode 700",
+    "app/table_step.py:_upload": "into a folder of mode 700",
+    "app/work.py:_bring": "into a folder of mode 700",
+    "app/work.py:_write_hierarchy": "into a file that is staged",
     "cli/app.py:run": "nothing: the null device",
     "cli/hierarchies.py:hierarchy": "into a file that is staged",
     "exact/split_carry/checkpoint.py:Checkpoint.write": "into a file that is staged",
@@ -302,6 +313,17 @@ def from_python(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     certify(problem).write(folder / "new" / "proof.json")
 
 
+def by_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make what the page makes: the hierarchy of a rule of codes, and a release."""
+    (folder / "codes.csv").write_text("zip,sex\n02138,F\n02139,M\n02138,F\n02139,M\n")
+    (folder / "s.toml").write_text('[attributes.zip]\nhierarchy = {mask = "right"}\n')
+    text = (folder / "s.toml").read_text()
+    work.writing_hierarchy(folder, "codes.csv", text, "zip", folder / "zip.csv")(Budget())
+    work.releasing(folder, "codes.csv", "s.toml", Asked(k=2), "release-1")(Budget())
+    for name in ("codes.csv", "s.toml", "schema.toml"):
+        (folder / name).unlink()
+
+
 def library(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put a better release into a copy of the library."""
     entry = catalogue.find_entry("health-records-one-k-k3")
@@ -341,7 +363,12 @@ RUNS = (
             *("anonymize", *TABLE, *FAST, "-o", "new/release.csv"),
             *("--report", "new/page.html", "--json", "new/record.json"),
         ),
-        ("cli/tasks.py:anonymize", "publishing/release.py:Release.stage", JSON),
+        (
+            "cli/tasks.py:anonymize",
+            "cli/tasks.py:stage_release",
+            "publishing/release.py:Release.stage",
+            JSON,
+        ),
         private=("new/record.json",),
         public=("new/release.csv", "new/release.csv.manifest.json", "new/page.html"),
     ),
@@ -448,6 +475,13 @@ RUNS = (
         ),
         private=("new/proof.json",),
         public=("new/release.parquet", "new/release.parquet.manifest.json", "new/check.py"),
+    ),
+    Run(
+        "the page",
+        by_the_page,
+        ("app/work.py:_release", "app/work.py:_write_hierarchy"),
+        private=("zip.csv",),
+        public=("release-1.csv", "release-1.csv.manifest.json", "release-1.html"),
     ),
     Run(
         "library",

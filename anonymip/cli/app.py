@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from anonymip._version import __version__
-from anonymip.cli import answers, experiments, hierarchies, inventory, modelling, tasks
+from anonymip.cli import answers, experiments, hierarchies, inventory, modelling, serving, tasks
 from anonymip.cli.arguments import timed_by
 from anonymip.cli.console import err, out, say, showing_records, showing_warnings
 from anonymip.cli.tables import hide_passwords
@@ -62,6 +62,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "anonymize": tasks.anonymize,
         "verify": tasks.verify,
         "risk": tasks.risk,
+        "app": serving.app,
     },
     "Preparing a table": {"inspect": tasks.inspect, "hierarchy": hierarchies.hierarchy},
     "Losses, bounds and proofs": {

@@ -39,8 +39,10 @@ from anonymip.cli.tables import (
 )
 from anonymip.errors import InputError
 from anonymip.files import Outputs, writing
+from anonymip.runtime.budget import Budget, MachineClock
 
 if TYPE_CHECKING:
+    from anonymip.publishing import Release
     from anonymip.recodings import Recoding
 
 #: Methods that run in a moment where all kernels have to be compiled first.
@@ -141,66 +143,36 @@ def anonymize(
         )
         return
     from anonymip.experiments.records import solution_record
-    from anonymip.methods import find_method
-    from anonymip.methods.memory_needs import refuse_short_memory
-    from anonymip.publishing import (
-        as_verified,
-        cut_off,
-        manifest_path,
-        publish,
-        refuse_many_suppressed,
-        refuse_unpublishable,
-        what_is_gone,
-    )
-    from anonymip.publishing.anonymization import before_publishing
-    from anonymip.publishing.pseudonyms import read_key
-    from anonymip.solving import solve
+    from anonymip.publishing import cut_off, manifest_path, what_is_gone
 
     clock = given.command_clock()
     whole = settings.budget(clock)
     manifest = manifest_path(output)
     sources = question.sources(instance)
     sources += [] if shape.pseudonym_key is None else [shape.pseudonym_key]
-    method, keeping = chosen.method, chosen.keeping(output)
+    keeping = chosen.keeping(output)
     refuse_targets(sources, output, manifest, report, json, *keeping.files)
     mismatch = cut_off(output)
     if mismatch is not None:
         say(err, f"warning: {mismatch}; both are replaced")
-    most = question.asked.stars.most()
-    question = question.limited_by_result(instance, method)
-    problem = question.problem(instance, k, method)
-    suppressed = shape.suppressed_as(problem.recoding)
-    data = problem.microdata
-    key = read_key(shape.pseudonym_key, data.pseudonyms)
-    refuse_unpublishable(
-        problem, layout=shape.layout, suppressed=suppressed, most_suppressed=most, path=output
-    )
-    own = chosen.options()
-    refuse_short_memory(problem, find_method(method), own, publishes=True)
+    way = {**asdict(settings), "options": chosen.options(), **keeping.settings}
     with writing() as outputs:
         with showing_progress() as progress:
             whole.progress = progress
-            solution = solve(
-                problem,
-                method,
-                **asdict(settings),
-                options=own,
-                budget=before_publishing(problem, whole, clock),
-                **keeping.settings,
+            release = stage_release(
+                instance,
+                k,
+                question,
+                output,
+                outputs,
+                whole,
+                method=chosen.method,
+                shape=shape,
+                clock=clock,
+                **way,
             )
-            refuse_many_suppressed(solution, most)
-            whole.report("publishing")
-            release = publish(
-                solution,
-                layout=shape.layout,
-                keep_order=shape.keep_order,
-                escape_formulas=shape.escape_formulas,
-                suppressed=suppressed,
-                pseudonym_key=key,
-            )
-            whole.report("writing and verifying")
-            release.stage(output, outputs, original=table_file(instance))
-        release = replace(release, manifest=as_verified(release.manifest), verified=True)
+        solution = release.solution
+        data = solution.problem.microdata
         if report is not None:
             from anonymip.experiments.report import html_report
 
@@ -227,6 +199,61 @@ def anonymize(
     if remark is not None:
         say(console, remark)
     say(console, f"verified and written: {output}, {manifest}")
+
+
+def stage_release(
+    instance: str,
+    k: int | None,
+    question: given.Question,
+    output: Path,
+    outputs: Outputs,
+    whole: Budget,
+    *,
+    method: str = "auto",
+    shape: ReleaseOptions | None = None,
+    clock: MachineClock | None = None,
+    **way: Any,
+) -> Release:
+    """Return the release that the arguments mean, staged with its manifest and verified.
+
+    `whole`: what all of it may take. `way`: how it is solved, as :func:`anonymip.solve` takes it.
+    """
+    from anonymip.methods import find_method
+    from anonymip.methods.memory_needs import refuse_short_memory
+    from anonymip.publishing import (
+        as_verified,
+        publish,
+        refuse_many_suppressed,
+        refuse_unpublishable,
+    )
+    from anonymip.publishing.anonymization import before_publishing
+    from anonymip.publishing.pseudonyms import read_key
+    from anonymip.solving import solve
+
+    shape = shape or ReleaseOptions()
+    most = question.asked.stars.most()
+    problem = question.limited_by_result(instance, method).problem(instance, k, method)
+    suppressed = shape.suppressed_as(problem.recoding)
+    key = read_key(shape.pseudonym_key, problem.microdata.pseudonyms)
+    refuse_unpublishable(
+        problem, layout=shape.layout, suppressed=suppressed, most_suppressed=most, path=output
+    )
+    refuse_short_memory(problem, find_method(method), way.get("options"), publishes=True)
+    part = before_publishing(problem, whole, clock or MachineClock())
+    solution = solve(problem, method, budget=part, **way)
+    refuse_many_suppressed(solution, most)
+    whole.report("publishing")
+    release = publish(
+        solution,
+        layout=shape.layout,
+        keep_order=shape.keep_order,
+        escape_formulas=shape.escape_formulas,
+        suppressed=suppressed,
+        pseudonym_key=key,
+    )
+    whole.report("writing and verifying")
+    release.stage(output, outputs, original=table_file(instance))
+    return replace(release, manifest=as_verified(release.manifest), verified=True)
 
 
 @spread

@@ -5,7 +5,6 @@ Nothing that is told holds a value of the table: counts, forms of texts, names o
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
 from collections.abc import Mapping
@@ -32,7 +31,7 @@ from anonymip.instances.format_detection import detect_format
 from anonymip.instances.microdata import NEARLY_UNIQUE, Microdata, distinct_values
 from anonymip.instances.presets import PRESETS
 from anonymip.instances.readers import EXCEL, PARQUET, as_pandas, read_table
-from anonymip.instances.schema import Schema, far_numbers, told_of_far_values
+from anonymip.instances.schema import Schema, far_numbers, told_of_far_values, toml_value
 from anonymip.instances.table_format import TableFormat
 
 #: Forms of dates that are tried, in this order; the day goes before the month where both fit.
@@ -206,15 +205,15 @@ class Inspection:
         form, default = asdict(self.table), TableFormat(missing=self.table.missing)
         for key in ("separator", "encoding", "decimal", "header", "columns", "sheet"):
             if form[key] != getattr(default, key):
-                lines.append(f"{key} = {_toml(form[key])}")
-        lines.append(f"missing = {_toml(self.table.missing)}")
+                lines.append(f"{key} = {toml_value(form[key])}")
+        lines.append(f"missing = {toml_value(self.table.missing)}")
         for role in ("sensitive", "keep", "drop"):
             if role in roles:
-                told = [f"    {_toml(one.name)},  # {one.why}" for one in roles[role]]
+                told = [f"    {toml_value(one.name)},  # {one.why}" for one in roles[role]]
                 lines += [f"{role} = [", *told, "]"]
         for one in asked:
-            lines += ["", f"# {one.looks}: {one.why}", f"[attributes.{_toml(one.name)}]"]
-            lines += [f"{key} = {_toml(value)}" for key, value in one.declared.items()]
+            lines += ["", f"# {one.looks}: {one.why}", f"[attributes.{toml_value(one.name)}]"]
+            lines += [f"{key} = {toml_value(value)}" for key, value in one.declared.items()]
             if one.missing:
                 policy = "category" if one.kind == "categorical" else "own"
                 share = f"{100 * one.missing / self.rows:.1f} % of the rows"
@@ -315,13 +314,6 @@ def _format_in_words(table: TableFormat) -> str:
     tokens = [text for text in table.missing if text]
     words += [f"missing values {', '.join(map(repr, tokens))}"] if tokens else []
     return ", ".join(words)
-
-
-def _toml(value: object) -> str:
-    """Return a value as TOML: JSON's texts are TOML's, but for one sign."""
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _texts(series: pd.Series, missing: tuple[str, ...]) -> pd.Series:

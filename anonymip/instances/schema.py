@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 import warnings
 from collections.abc import Mapping, Sequence
@@ -435,6 +436,41 @@ def _hierarchy(file: Path, name: str, given: object) -> Hierarchy | CodeRule:
         raise InputError(
             f"{file}: attributes.{name}: {error.message}", remedy=error.remedy, value=error.value
         ) from None
+
+
+def toml_value(value: object) -> str:
+    """Return a value as TOML: JSON's texts are TOML's, but for one sign."""
+    if isinstance(value, Mapping):
+        pairs = (f"{toml_value(key)} = {toml_value(one)}" for key, one in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(toml_value, value))}]"
+    if isinstance(value, date):
+        return value.isoformat()
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def schema_text(document: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the text of a schema file, given what TOML makes of one: sections by name.
+
+    Examples
+    --------
+    >>> print(schema_text({"table": {"drop": ["name"]}, "attributes": {"age": {"weight": 2}}}))
+    [table]
+    drop = ["name"]
+    <BLANKLINE>
+    [attributes."age"]
+    weight = 2
+    <BLANKLINE>
+    """
+    sections = [(key, document[key]) for key in ("table", "mask") if document.get(key)]
+    attributes = document.get("attributes", {}).items()
+    sections += [(f"attributes.{toml_value(name)}", given) for name, given in attributes]
+    texts = [
+        "\n".join([f"[{name}]", *(f"{key} = {toml_value(one)}" for key, one in given.items()), ""])
+        for name, given in sections
+    ]
+    return "\n".join(texts)
 
 
 def _texts(file: Path, key: str, given: object) -> tuple[str, ...]:

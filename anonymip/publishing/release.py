@@ -216,20 +216,28 @@ class Release:
     def __repr__(self) -> str:
         return f"<Release: {self.solution.sentence()}>"
 
-    def _repr_html_(self) -> str:
-        """Return the sentence about loss and gap, and six rows before and after.
+    def few_rows(self) -> list[tuple[str, list[str], list[str]]]:
+        """Return six rows: name, values before and values after of each quasi-identifier.
 
-        Those before are rows of the original: what a notebook shows is for its owner.
+        Those before are rows of the original: they are for its owner alone.
         """
         solution, microdata = self.solution, self.solution.problem.microdata
         starred = self.manifest["left_out"]["suppressed"] == 0
         shown = published_records(solution, STARRED if starred else LEFT_OUT)
         records = np.flatnonzero(shown)[:_FEW]
-        columns = [
-            (attribute.name, microdata.frame[attribute.name].iloc[records].map(str), after[records])
+        return [
+            (
+                attribute.name,
+                microdata.frame[attribute.name].iloc[records].map(str).tolist(),
+                list(map(str, after[records])),
+            )
             for a, attribute in enumerate(microdata.attributes)
             for after in published_columns(solution, a, "cells").values()
         ]
+
+    def _repr_html_(self) -> str:
+        """Return the sentence about loss and gap, and six rows before and after."""
+        solution, columns = self.solution, self.few_rows()
         names = "".join(f'<th scope="col">{html.escape(name)}</th>' for name, _, _ in columns)
         rows = [
             "".join(f"<td>{html.escape(cell)}</td>" for cell in (*befores, *afters))

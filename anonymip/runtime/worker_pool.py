@@ -255,6 +255,8 @@ def run_isolated(
     time_limit: float | None,
     budget: Budget,
     failure: Failure = solver_failure,
+    *,
+    grace: float = GRACE,
 ) -> T | Killed:
     """Run a task in a worker process and return what it returns.
 
@@ -264,12 +266,14 @@ def run_isolated(
         Called with a budget whose listener and interrupt are those of `budget`; or its pickle.
         It must come from a module that the worker can import.
     time_limit
-        Seconds that the task has; `GRACE` seconds later it is killed. None for no limit.
+        Seconds that the task has; `grace` seconds later it is killed. None for no limit.
     budget
-        An interrupt is passed on, and the task is killed if it does not end `GRACE` seconds
+        An interrupt is passed on, and the task is killed if it does not end `grace` seconds
         later. The listener is called in the caller's thread.
     failure
         Makes the exception for a worker that fails.
+    grace
+        Seconds that the task has to end in: more, if it does much with what it found so far.
 
     Returns
     -------
@@ -292,7 +296,7 @@ def run_isolated(
             prefix="anonymip-solve-", ignore_cleanup_errors=True
         ) as scratch:
             try:
-                watch = _Watch(worker, _pool.number(), deadline, budget, failure)
+                watch = _Watch(worker, _pool.number(), deadline, budget, failure, grace)
                 try:
                     outcome = watch.run(content, scratch)
                 finally:
@@ -326,6 +330,7 @@ class _Watch:
     deadline: float | None
     budget: Budget
     failure: Failure
+    grace: float = GRACE
     interrupted: float | None = None
     bound: float | None = None
     compiling: bool = False
@@ -393,9 +398,9 @@ class _Watch:
         if self.interrupted is None and self.budget.is_interrupted:
             self.interrupted = now
             self.worker.send(messages.Interrupt(self.number))
-        if self.interrupted is not None and now >= self.interrupted + GRACE:
+        if self.interrupted is not None and now >= self.interrupted + self.grace:
             return Stopped.INTERRUPT
-        if self.deadline is not None and now >= self.deadline + GRACE:
+        if self.deadline is not None and now >= self.deadline + self.grace:
             return Stopped.TIME
         return None
 

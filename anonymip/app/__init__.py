@@ -1,0 +1,1 @@
+"""The page for people who do not write code, served to this machine's browser alone."""

@@ -1,0 +1,174 @@
+"""The second step: k, what may be done, what else must hold, and how to ask it without the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from html import escape
+from typing import Any
+
+from nicegui import ui
+
+from anonymip.app.parts import Page, button, code, heading, picture, told
+from anonymip.app.question import ENDINGS, RECODINGS
+from anonymip.app.texts import say, words
+from anonymip.cli.rules import LIMITING
+
+#: Largest k of the slider; larger ones are typed.
+_MOST = 50
+
+
+def show(page: Page) -> None:
+    """Show the step."""
+    heading(say("question.title"))
+    if not page.session.looked:
+        told(say("table.first"))
+        return
+    if not page.session.schema.get("attributes"):
+        told(say("table.none_asked"), "bad")
+        return
+    with ui.element("div").classes("two"):
+        with ui.element("div").classes("stack"):
+            _Question(page).build()
+        with ui.element("div").classes("card stack"):
+            _same(page)
+
+
+@ui.refreshable
+def _same(page: Page) -> None:
+    session = page.session
+    heading(say("question.copy_title"), 2)
+    told(say("question.copy_intro"), "soft")
+    name, schema = session.next_name(), "schema.toml"
+    code(say("question.command"), lambda: session.asked.command(str(session.table), schema, name))
+    code(say("question.python"), lambda: session.asked.python(str(session.table), schema, name))
+
+
+class _Question:
+    """The questions, each with its answer so far."""
+
+    def __init__(self, page: Page) -> None:
+        self._page, self._asked = page, page.session.asked
+
+    def build(self) -> None:
+        """Show them."""
+        with ui.element("div").classes("card stack tight"):
+            self._k()
+        with ui.element("div").classes("card stack"):
+            heading(say("question.recoding"), 3)
+            self._recodings()
+        with ui.element("div").classes("card stack"):
+            heading(say("question.rules"), 3)
+            self._rules()
+        with ui.element("div").classes("line"):
+            session = self._page.session
+            button(
+                say("question.make"), lambda: self._leave(session.make_release, "release"), go=True
+            )
+            button(say("question.curve"), lambda: self._page.go("choice"))
+
+    def _leave(self, begin: Callable[[], None], step: str) -> None:
+        if self._page.act(begin):
+            self._page.go(step)
+
+    def _set(self, name: str, value: Any, *, clears: bool = True) -> None:
+        setattr(self._asked, name, value)
+        if clears:
+            self._page.session.curve = {}
+        _same.refresh()
+
+    def _k(self) -> None:
+        heading(say("question.k"), 3)
+        meaning = told("")
+
+        def tell() -> None:
+            meaning.set_content(say("question.means", k=self._asked.k))
+
+        def put(event: Any) -> None:
+            if event.value is not None and event.value >= 1:
+                self._set("k", int(event.value), clears=False)
+                tell()
+
+        most = max(2, min(_MOST, self._page.session.looked["rows"]))
+        with ui.element("div").classes("line"):
+            slider = ui.slider(min=2, max=most, value=min(self._asked.k, most))
+            slider.props(f'aria-label="{say("question.k")}" label').style(
+                "flex: 1; min-width: 9rem"
+            )
+            number = ui.number(
+                say("question.k_number"), value=self._asked.k, min=1, precision=0, on_change=put
+            )
+            number.props("outlined dense").style("width: 8rem")
+            slider.on_value_change(lambda event: number.set_value(event.value))
+        tell()
+
+    @ui.refreshable_method
+    def _recodings(self) -> None:
+        def choose(recoding: str) -> None:
+            self._set("recoding", recoding)
+            self._recodings.refresh()
+            self._rules.refresh()
+
+        group = ui.element("div").classes("choices")
+        with group.props(f'role=radiogroup aria-label="{say("question.recoding")}"'):
+            for one in RECODINGS:
+                chosen = "true" if one == self._asked.recoding else "false"
+                made = ui.button(on_click=partial(choose, one), color=None)
+                with made.classes("choice").props(
+                    f"no-caps unelevated role=radio aria-checked={chosen}"
+                ):
+                    ui.html(picture(one), sanitize=False)
+                    ui.html(escape(words("recodings")[one]), sanitize=False, tag="strong")
+                    ui.label(words("recoding_notes")[one]).classes("soft")
+
+    @ui.refreshable_method
+    def _rules(self) -> None:
+        asked, has_sensitive = self._asked, self._page.session.schema["table"].get("sensitive")
+        limited = asked.recoding in LIMITING
+        with ui.element("div").classes("fields"):
+            self._number("suppressed", "most_suppressed", limited, 0, 100, step=0.5)
+            ui.select(
+                words("efforts"),
+                value=asked.effort,
+                label=say("question.effort"),
+                on_change=lambda event: self._set("effort", event.value, clears=False),
+            ).props("outlined dense options-dense")
+            for text, name, least in (
+                ("l", "l_diversity", 1),
+                ("distinct", "distinct_diversity", 1),
+                ("t", "t_closeness", 0),
+            ):
+                self._number(text, name, bool(has_sensitive), least, None)
+            ui.select(
+                list(ENDINGS),
+                value=asked.ending,
+                label=say("question.ending"),
+                on_change=lambda event: self._set("ending", event.value, clears=False),
+            ).props("outlined dense options-dense")
+        told(say("question.suppressed_hint" if limited else "question.suppressed_none"), "soft")
+        if not has_sensitive:
+            told(say("question.no_sensitive"), "soft")
+        ui.checkbox(
+            say("question.weighted"),
+            value=asked.weighted,
+            on_change=lambda event: self._set("weighted", event.value),
+        )
+
+    def _number(
+        self, text: str, name: str, enabled: bool, least: float, most: float | None, step: float = 1
+    ) -> None:
+        def put(event: Any) -> None:
+            value = event.value
+            if name == "distinct_diversity" and value is not None:
+                value = int(value)
+            self._set(name, 0.0 if value is None and name == "most_suppressed" else value)
+
+        field = ui.number(
+            say(f"question.{text}"),
+            value=getattr(self._asked, name),
+            min=least,
+            max=most,
+            step=step,
+            on_change=put,
+        )
+        field.props("outlined dense clearable").set_enabled(enabled)

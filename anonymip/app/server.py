@@ -1,0 +1,108 @@
+"""The server of the page: on the loopback address alone, with a folder that goes when it ends."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+import threading
+import webbrowser
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from anonymip.app.guard import Guard
+from anonymip.app.session import Desk
+from anonymip.errors import InputError
+from anonymip.runtime import worker_pool
+
+
+def refuse_missing() -> None:
+    """Refuse to go on where the page's library is not installed."""
+    if importlib.util.find_spec("nicegui") is None:
+        raise InputError(
+            "the page needs NiceGUI, which is not installed",
+            remedy="Install it: pip install 'anonymip[app]'",
+        )
+
+
+def guarded(folder: Path, port: int, token: str) -> tuple[Guard, Desk]:
+    """Return the application behind its door, and what it works on."""
+    # Where NiceGUI would keep what is stored for users: nothing is written elsewhere.
+    os.environ["NICEGUI_STORAGE_PATH"] = str(folder / "storage")
+    from fastapi import FastAPI
+    from nicegui import ui
+
+    from anonymip.app.page import add_pages
+
+    app, desk = FastAPI(docs_url=None, redoc_url=None, openapi_url=None), Desk(folder)
+    add_pages(app, desk)
+    icon = (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="#14598a" '
+        'd="M1 3h9v2H1zm3 4h11v2H4zm-3 4h9v2H1z"/></svg>'
+    )
+    ui.run_with(
+        app,
+        title="AnonyMIP",
+        favicon=icon,
+        dark=None,
+        tailwind=False,
+        show_welcome_message=False,
+        reconnect_timeout=30,
+        language="en-US",
+    )
+    return Guard(app, port, token), desk
+
+
+def serve(port: int, tell: Callable[[str], None], *, opens: bool) -> None:
+    """Serve the page until the process is told to end.
+
+    `port`: 0 for any that is free. `tell`: hears the address. `opens`: whether a browser is opened.
+
+    Raises
+    ------
+    InputError
+        If NiceGUI is not installed, or the port is taken.
+    """
+    refuse_missing()
+    import uvicorn
+
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"port {port} cannot be had on this machine", remedy="Name another port, or none"
+        ) from error
+    port, token = listener.getsockname()[1], secrets.token_urlsafe(32)
+    folder = Path(tempfile.mkdtemp(prefix="anonymip-app-"))
+    # What is uploaded passes through temporary files: they lie in there too.
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        application, desk = guarded(folder, port, token)
+        config = uvicorn.Config(application, log_level="critical", access_log=False)
+        server = uvicorn.Server(config)
+        address = f"http://127.0.0.1:{port}/?token={token}"
+        threading.Thread(target=_load, daemon=True).start()
+        tell(address)
+        if opens:
+            threading.Thread(target=partial(webbrowser.open, address), daemon=True).start()
+        server.run(sockets=[listener])
+    finally:
+        tempfile.tempdir = before
+        shutil.rmtree(folder, ignore_errors=True)
+    del desk
+
+
+def _load() -> None:
+    """Load what the first actions need, here and in a worker, while the user looks."""
+    import anonymip.instances.schema  # noqa: F401
+    from anonymip.app.work import loading
+    from anonymip.runtime.budget import Budget
+
+    if worker_pool.can_isolate():
+        worker_pool.run_isolated(loading, None, Budget())

@@ -1,0 +1,375 @@
+"""What a tab of the browser works on: table, schema, question and releases, in a private folder."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import shutil
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from io import BytesIO
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from anonymip.app import work
+from anonymip.app.guard import LARGEST
+from anonymip.app.question import Asked
+from anonymip.app.texts import say
+from anonymip.errors import InputError
+
+#: Names of files of a session: one word, not hidden, of no folder.
+_NAME = re.compile(r"[^\W_][\w ()+,=@-]*(\.[\w-]+)+")
+TABLES = (".csv", ".tsv", ".txt", ".data", ".xlsx", ".parquet", ".pq")
+_FORMAT = "anonymip-project/1"
+_MOST_FILES = 500
+#: What a schema says of a column that holds for one kind.
+_OF_KIND = ("domain", "precision", "at_most", "at_least", "publish", "integer", "format")
+
+
+@dataclass
+class Session:
+    """The state of one tab; it survives a reload of its page.
+
+    `schema`: what TOML makes of a schema file. `curve`: loss and bound by k. `releases`: what
+    :func:`anonymip.app.work.releasing` tells, by name. `version`: counts changes, for pages.
+    """
+
+    folder: Path
+    table: str | None = None
+    looked: dict[str, Any] = field(default_factory=dict)
+    schema: dict[str, Any] = field(default_factory=dict)
+    asked: Asked = field(default_factory=Asked)
+    curve: dict[int, dict[str, Any]] = field(default_factory=dict)
+    releases: dict[str, dict[str, Any]] = field(default_factory=dict)
+    chosen: tuple[str, str] = ("", "")
+    job: work.Job | None = None
+    step: str = "table"
+    version: int = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether work goes on."""
+        return self.job is not None and self.job.running
+
+    def begin(
+        self, what: str, tasks: Mapping[Any, work.Task], done: Callable[[Any, Any], None]
+    ) -> None:
+        """Start a job, unless one is running."""
+        self.refuse_busy()
+        self.job = work.Job(what, tasks, done).start()
+
+    def refuse_busy(self) -> None:
+        """Refuse what cannot be done while work goes on."""
+        if self.busy:
+            raise InputError(say("job.busy"))
+
+    # The table and its columns.
+
+    def take_table(self, name: str) -> None:
+        """Look at a file of the folder, and forget the table before it."""
+
+        def looked(_: object, found: dict[str, Any]) -> None:
+            self.table = found.pop("table", name)
+            self._take_columns(found)
+            self.asked.k = min(self.asked.k, max(2, found["rows"] // 2))
+            self.curve, self.releases, self.chosen = {}, {}, ("", "")
+
+        builtin = not (self.folder / name).exists()
+        task = work.bringing(self.folder, name) if builtin else work.looking(self.folder, name)
+        self.begin(say("job.look", name=name), {name: task}, looked)
+
+    def take_schema(self, name: str) -> None:
+        """Take the roles of the columns from a schema of the folder."""
+        if self.table is None:
+            raise InputError(say("table.first"))
+        self.begin(
+            say("job.look", name=name),
+            {name: work.looking(self.folder, self.table, name)},
+            lambda _, found: self._take_columns(found),
+        )
+
+    def _take_columns(self, found: dict[str, Any]) -> None:
+        self.schema = found.pop("schema")
+        self.looked = found
+        self.version += 1
+
+    def role(self, column: str) -> str:
+        """Return the role of a column by the schema."""
+        if column in self.schema.get("attributes", {}):
+            return "quasi-identifier"
+        table = self.schema.get("table", {})
+        if table.get("unit") == column:
+            return "unit"
+        return next(
+            (one for one in ("sensitive", "keep", "drop") if column in table.get(one, [])), "drop"
+        )
+
+    def set_role(self, column: str, role: str) -> None:
+        """Give a column a role, and take it from the one that it had."""
+        table = self.schema.setdefault("table", {})
+        for one in ("sensitive", "keep", "drop"):
+            table[one] = [name for name in table.get(one, []) if name != column]
+        if table.get("unit") == column:
+            del table["unit"]
+        attributes = self.schema.setdefault("attributes", {})
+        known = attributes.pop(column, {})
+        if role == "quasi-identifier":
+            attributes[column] = known or self._suggested(column)
+            order = [one["name"] for one in self.looked["columns"]]
+            self.schema["attributes"] = {one: attributes[one] for one in order if one in attributes}
+        elif role == "unit":
+            table["unit"] = column
+        else:
+            table[role] = [*table[role], column]
+        self.curve = {}
+
+    def _suggested(self, column: str) -> dict[str, Any]:
+        (looked,) = (one for one in self.looked["columns"] if one["name"] == column)
+        declared: dict[str, Any] = {"kind": looked["kind"]}
+        if looked["kind"] == "date" and looked["pattern"] not in (None, "%Y-%m-%d"):
+            declared["format"] = looked["pattern"]
+        if looked["missing"]:
+            declared["missing"] = "category" if looked["kind"] == "categorical" else "own"
+        return declared
+
+    def declare(self, column: str, key: str, value: Any) -> None:
+        """Set or clear what the schema says of a quasi-identifier."""
+        known = self.schema["attributes"][column]
+        if key in ("kind", "hierarchy"):
+            # Another kind has another form and domain.
+            for other in (*_OF_KIND, "kind", "hierarchy"):
+                known.pop(other, None)
+        if value in (None, "", []):
+            known.pop(key, None)
+            if key == "hierarchy":
+                known.update(self._suggested(column))
+        else:
+            known[key] = value
+        self.curve = {}
+
+    def write_hierarchy(self, column: str) -> None:
+        """Write the hierarchy that a rule of codes makes of a column to a file, which it names."""
+        name, rule = (
+            f"hierarchy-{len(self.releases)}-{column}.csv",
+            self.schema["attributes"][column],
+        )
+        path = self.path_of(re.sub(r"[^\w.-]", "-", name))
+        task = work.writing_hierarchy(
+            self.folder, str(self.table), self.schema_text(), column, path
+        )
+
+        def written(_: object, found: str) -> None:
+            rule["hierarchy"] = found
+            self.version += 1
+
+        self.begin(say("job.look", name=column), {column: task}, written)
+
+    def schema_text(self) -> str:
+        """Return the schema as the command line reads it."""
+        from anonymip.instances.schema import schema_text
+
+        table = {key: one for key, one in self.schema.get("table", {}).items() if one != []}
+        return schema_text({**self.schema, "table": table})
+
+    # Releases.
+
+    def next_name(self) -> str:
+        """Return the name of the release that comes next."""
+        number = len(self.releases) + 1
+        # A schema alone is that of a release which was not made.
+        taken = {
+            one.name.partition(".")[0] for one in self.folder.iterdir() if one.suffix != ".toml"
+        }
+        while f"release-{number}" in taken:
+            number += 1
+        return f"release-{number}"
+
+    def make_curve(self) -> None:
+        """Find the loss at several k."""
+        self.refuse_busy()
+        # Points of a question that is changed meanwhile go into a curve that nobody looks at.
+        curve: dict[int, dict[str, Any]] = {}
+        self.curve, asked = curve, Asked(**asdict(self.asked))
+        schema = self._write_schema("schema.toml")
+        tasks = {
+            k: work.weighing(self.folder, str(self.table), schema, asked, k)
+            for k in work.ks_up_to(self.looked["rows"])
+        }
+
+        def weighed(k: int, found: dict[str, Any]) -> None:
+            curve[k] = found
+            self.version += 1
+
+        self.begin(say("job.curve"), tasks, weighed)
+
+    def make_release(self) -> None:
+        """Make a release of what is asked now."""
+        self.refuse_busy()
+        name, asked = self.next_name(), Asked(**asdict(self.asked))
+        schema = self._write_schema(f"{name}.toml")
+        task = work.releasing(self.folder, str(self.table), schema, asked, name)
+
+        def released(_: object, found: dict[str, Any]) -> None:
+            self.releases[name] = found
+            self.chosen = (name, self.chosen[0])
+            self.version += 1
+
+        self.begin(say("job.release", k=asked.k), {name: task}, released)
+
+    def _write_schema(self, name: str) -> str:
+        (self.folder / name).write_bytes(self.schema_text().encode())
+        return name
+
+    def files_of(self, name: str) -> list[str]:
+        """Return the files that belong to a release, itself first."""
+        ending = self.releases[name]["asked"]["ending"]
+        release = f"{name}{ending}"
+        return [release, f"{release}.manifest.json", f"{name}.html", f"{name}.toml"]
+
+    def points(self) -> list[tuple[int, dict[str, Any]]]:
+        """Return the curve by k; what bounds one k bounds all larger ones.
+
+        A release of a larger k is one of this k as well, but for freeform, where each row has
+        exactly k records.
+        """
+        points = [(k, {**one}) for k, one in sorted(self.curve.items())]
+        for (_, before), (_, one) in pairwise(points if self.asked.recoding != "freeform" else []):
+            known = [bound for bound in (before["bound"], one["bound"]) if bound is not None]
+            one["bound"] = max(known, default=None)
+        return points
+
+    def protected(self) -> set[str]:
+        """Return the files that no other may take the place of."""
+        return {str(self.table), *(file for name in self.releases for file in self.files_of(name))}
+
+    # Files.
+
+    def put(self, name: str, content: bytes) -> Path:
+        """Write a file into the folder. Raises InputError if the name is none of a file."""
+        path = self.path_of(name)
+        path.write_bytes(content)
+        return path
+
+    def path_of(self, name: str) -> Path:
+        """Return where a file lies in the folder; see :meth:`put`."""
+        if not _NAME.fullmatch(name) or len(name.encode()) > 200:
+            raise InputError(say("table.name"))
+        return self.folder / name
+
+    def project(self) -> bytes:
+        """Return all of it as one file, which :meth:`open_project` opens."""
+        self._write_schema("schema.toml")
+        told = {
+            "format": _FORMAT,
+            "table": self.table,
+            "looked": self.looked,
+            "asked": asdict(self.asked),
+            "curve": self.curve,
+            "releases": self.releases,
+        }
+        buffer = BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("project.json", json.dumps(told, ensure_ascii=False, indent=1))
+            for path in sorted(self.folder.iterdir()):
+                archive.write(path, path.name)
+        return buffer.getvalue()
+
+    def open_project(self, path: Path) -> None:
+        """Take the place of what was saved; releases are verified again, whatever the file says.
+
+        Raises InputError if it is no project, before anything is changed.
+        """
+        try:
+            with zipfile.ZipFile(path) as archive:
+                members = archive.infolist()
+                if len(members) > _MOST_FILES or sum(one.file_size for one in members) > LARGEST:
+                    raise InputError(say("project.large"))
+                if not all(_NAME.fullmatch(one.filename) for one in members):
+                    raise InputError(say("project.none"))
+                told = json.loads(archive.read("project.json"))
+                if told["format"] != _FORMAT:
+                    raise InputError(say("project.none"))
+                fresh = self.folder.with_name(f"{self.folder.name}-{secrets.token_hex(4)}")
+                fresh.mkdir(mode=0o700)
+                archive.extractall(fresh)
+        except (zipfile.BadZipFile, KeyError, ValueError, TypeError, RuntimeError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(say("project.none")) from error
+        (fresh / "project.json").unlink()
+        opened = Session(fresh)
+        try:
+            opened._fill(told)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            shutil.rmtree(fresh)
+            raise InputError(say("project.none")) from error
+        shutil.rmtree(self.folder)
+        for name in ("folder", "table", "asked", "curve", "releases", "chosen"):
+            setattr(self, name, getattr(opened, name))
+        tasks: dict[Any, work.Task] = {
+            "": work.looking(self.folder, str(self.table), "schema.toml"),
+        }
+        for name in self.releases:
+            files = self.files_of(name)
+            tasks[name] = work.verifying(self.folder, str(self.table), files[-1], files[0])
+
+        def opened_again(name: str, found: dict[str, Any]) -> None:
+            if name:
+                self.releases[name]["verified"] = found
+                self.version += 1
+            else:
+                self._take_columns(found)
+
+        self.begin(say("job.open"), tasks, opened_again)
+
+    def _fill(self, told: dict[str, Any]) -> None:
+        """Take what a project's file says, as far as it has the form of such a file."""
+        self.table = str(told["table"])
+        self.asked = Asked.of(told["asked"])
+        self.curve = {
+            int(k): {
+                "loss": float(one["loss"]),
+                "bound": None if one["bound"] is None else float(one["bound"]),
+                "optimal": one["optimal"] is True,
+                "suppressed": int(one["suppressed"]),
+            }
+            for k, one in told["curve"].items()
+        }
+        for name, one in told["releases"].items():
+            asked = asdict(Asked.of(one["asked"]))
+            self.releases[str(name)] = {
+                "sentence": str(one["sentence"]),
+                "gap": str(one["gap"]),
+                "found": list(map(str, one["found"])),
+                "attention": one["attention"] and str(one["attention"]),
+                "cautions": list(map(str, one["cautions"])),
+                "few": [(str(a), list(map(str, b)), list(map(str, c))) for a, b, c in one["few"]],
+                "figures": [(str(a), str(b)) for a, b in one["figures"]],
+                "verified": None,
+                "asked": asked,
+            }
+            if not all((self.folder / file).is_file() for file in self.files_of(name)):
+                raise ValueError(name)
+        if not (self.path_of(self.table).is_file() and (self.folder / "schema.toml").is_file()):
+            raise ValueError(self.table)
+        names = [*self.releases]
+        self.chosen = (names[-1] if names else "", "")
+
+
+class Desk:
+    """The sessions of all tabs, by the name that their addresses hold."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.sessions: dict[str, Session] = {}
+
+    def new(self) -> str:
+        """Return the name of a new session."""
+        name = secrets.token_urlsafe(12)
+        folder = self.folder / secrets.token_hex(8)
+        folder.mkdir(mode=0o700)
+        self.sessions[name] = Session(folder)
+        return name

@@ -1,0 +1,30 @@
+"""What the page says: all its words stand in texts.toml, so that a translation is a file."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@cache
+def _texts() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(files("anonymip.app").joinpath("texts.toml").read_text("utf-8"))
+
+
+def words(key: str) -> Any:
+    """Return what stands under a key, ``"question.title"``: a text, or texts by their keys."""
+    section, _, name = key.partition(".")
+    return _texts()[section][name] if name else _texts()[section]
+
+
+def say(key: str, **values: object) -> str:
+    """Return the text of a key with values put in; they are shown as they are, never as markup."""
+    text: str = words(key)
+    return text.format(**values) if values else text
+
+
+def capital(text: str) -> str:
+    """Return a sentence as its beginning is written, without the point at its end."""
+    return f"{text[:1].upper()}{text[1:].removesuffix('.')}"

@@ -1,0 +1,306 @@
+"""The work of the page, done in processes of its own: each can be stopped, and none blocks a page.
+
+What tasks return is plain data, ready for JSON: the server itself loads no library of tables.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import tomllib
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from anonymip.app.question import Asked
+from anonymip.app.texts import capital, say
+from anonymip.errors import AnonymipError
+from anonymip.runtime.budget import Budget, Progress
+from anonymip.runtime.worker_pool import Killed, run_isolated
+
+Data = dict[str, Any]
+Task = Callable[[Budget], Any]
+
+_LOG = logging.getLogger("anonymip")
+#: Seconds in which a stopped run publishes, writes and verifies the best that it found.
+_ENDING = 300.0
+#: Rows of a preview, and values of a column that a page lists.
+_ROWS, _VALUES = 6, 500
+
+
+class Job:
+    """Tasks in a row, done beside the page; what each returns is handed on when it is there.
+
+    `what`: what is done, for people. `tasks`: by a label. `done`: called in the job's own thread
+    with label and result.
+    """
+
+    def __init__(
+        self, what: str, tasks: Mapping[Any, Task], done: Callable[[Any, Any], None]
+    ) -> None:
+        self.what, self._tasks, self._done = what, tasks, done
+        self.progress, self.error, self.share = Progress(""), "", 0.0
+        self.running, self._began = True, time.monotonic()
+        self._budget = Budget(progress=self._hear)
+        self._thread = threading.Thread(target=self._run, name="anonymip-job", daemon=True)
+
+    def start(self) -> Job:
+        """Begin."""
+        self._thread.start()
+        return self
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self._began
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to stop."""
+        return self._budget.is_interrupted
+
+    def stop(self) -> None:
+        """Have it end as soon as it can, with what there is."""
+        self._budget.interrupt()
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait for its end."""
+        self._thread.join(seconds)
+
+    def _hear(self, progress: Progress) -> None:
+        self.progress = progress
+
+    def _run(self) -> None:
+        try:
+            for number, (label, task) in enumerate(self._tasks.items()):
+                self.share = number / len(self._tasks)
+                if self.stopping:
+                    break
+                found = run_isolated(task, None, self._budget, grace=_ENDING)
+                if isinstance(found, Killed):
+                    self.error = say("job.nothing")
+                    break
+                self._done(label, found)
+        except AnonymipError as error:
+            # The page is for the owner of the table: she may see the value that is wrong.
+            self.error = f"{capital(error.render(show_values=True))}."
+        except Exception as error:  # noqa: BLE001 - told, and the page goes on
+            _LOG.exception("a task of the page failed")
+            self.error = say("job.failed", error=type(error).__name__)
+        finally:
+            self.running = False
+
+
+def looking(folder: Path, table: str, schema: str | None = None) -> Task:
+    """Return the task that looks at a table; a schema says what its columns are."""
+    return partial(_look, folder, table, schema)
+
+
+def _look(folder: Path, table: str, schema: str | None, budget: Budget) -> Data:
+    from anonymip.instances import inspect, read_schema, read_table
+    from anonymip.instances.columns import missing_rows
+
+    budget.report(say("job.reading"))
+    given: Data = {}
+    if schema is not None:
+        form = read_schema(folder / schema).table
+        given = {key: getattr(form, key) for key in ("separator", "encoding", "decimal", "missing")}
+    found = inspect(folder / table, **given)
+    text = found.to_toml() if schema is None else (folder / schema).read_text("utf-8")
+    frame = read_table(folder / table, found.table)
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    if schema is not None:
+        read_schema(folder / schema).apply(frame)
+    columns = []
+    for one in found.columns:
+        values = frame[one.name][~missing_rows(frame[one.name], found.table.missing)]
+        seen = _ends(values, found.table) if one.kind == "numeric" else None
+        listed = sorted(values.astype(str).unique()) if one.distinct <= _VALUES else None
+        columns.append({**asdict(one), "declared": None, "seen": seen, "values": listed})
+    head = frame.head(_ROWS).astype(object).map(_shown).to_numpy().tolist()
+    return {
+        "rows": found.rows,
+        "format": str(found).partition("\n")[0],
+        "columns": columns,
+        "head": head,
+        "schema": tomllib.loads(text),
+    }
+
+
+def _shown(value: object) -> str:
+    return "" if value is None or value != value else str(value)
+
+
+def _ends(values: Any, form: Any) -> list[str]:
+    import pandas as pd
+
+    numbers = pd.to_numeric(form.pointed(values), errors="coerce").dropna()
+    return [f"{numbers.min():.10g}", f"{numbers.max():.10g}"] if len(numbers) else []
+
+
+def bringing(folder: Path, instance: str) -> Task:
+    """Return the task that writes a built-in table into a folder, and looks at it."""
+    return partial(_bring, folder, instance)
+
+
+def _bring(folder: Path, instance: str, budget: Budget) -> Data:
+    from anonymip.instances import load_instance
+    from anonymip.instances.readers import as_pandas
+
+    budget.report(say("job.reading"))
+    table = builtin_file(instance)
+    as_pandas(load_instance(instance).original).to_csv(folder / table, index=False)
+    return {**_look(folder, table, None, budget), "table": table}
+
+
+def builtin_file(instance: str) -> str:
+    """Return the name of the file that a built-in table is written to."""
+    return "".join(sign if sign.isalnum() else "-" for sign in instance) + ".csv"
+
+
+def writing_hierarchy(folder: Path, table: str, schema: str, column: str, path: Path) -> Task:
+    """Return the task that writes the hierarchy of a column into a file."""
+    return partial(_write_hierarchy, folder, table, schema, column, path)
+
+
+def _write_hierarchy(
+    folder: Path, table: str, schema: str, column: str, path: Path, budget: Budget
+) -> str:
+    import csv
+
+    from anonymip.files import writing
+    from anonymip.instances import read_schema
+
+    budget.report(say("job.reading"))
+    with writing() as outputs:
+        (folder / "schema.toml").write_bytes(schema.encode())
+        data = read_schema(folder / "schema.toml").read(folder / table)
+        hierarchies = {one.name: one.hierarchy for one in data.attributes}
+        paths = () if (made := hierarchies[column]) is None else made.paths
+        with outputs.stage(path).open("w", encoding="utf-8", newline="") as stream:
+            csv.writer(stream, delimiter=";", lineterminator="\n").writerows(paths)
+    return path.name
+
+
+def weighing(folder: Path, table: str, schema: str, asked: Asked, k: int) -> Task:
+    """Return the task that finds the loss at one k, and what no release can be below."""
+    return partial(_weigh, folder, table, schema, asked, k)
+
+
+def _weigh(folder: Path, table: str, schema: str, asked: Asked, k: int, budget: Budget) -> Data:
+    from anonymip.solving import solve
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        question = asked.question(folder / schema).limited_by_result(str(folder / table), "auto")
+        problem = question.problem(str(folder / table), k, "auto")
+        solution = solve(problem, budget=budget, effort="quick")
+    cells = problem.n * problem.m
+    as_share = cells if problem.objective.name == "gcp" else 1
+    bound = None if solution.bound is None else solution.bound.value
+    return {
+        "loss": solution.objective / as_share,
+        "bound": None if bound is None else bound / as_share,
+        "optimal": solution.is_optimal,
+        "suppressed": solution.assignment.suppressed,
+    }
+
+
+def releasing(folder: Path, table: str, schema: str, asked: Asked, name: str) -> Task:
+    """Return the task that makes a release, its manifest and its report under a name."""
+    return partial(_release, folder, table, schema, asked, name)
+
+
+def _release(
+    folder: Path, table: str, schema: str, asked: Asked, name: str, budget: Budget
+) -> Data:
+    from anonymip.cli.tasks import stage_release
+    from anonymip.experiments.report import html_report
+    from anonymip.files import writing
+    from anonymip.publishing import what_is_gone
+    from anonymip.solution import gap_in_words
+
+    release_file, report = folder / f"{name}{asked.ending}", folder / f"{name}.html"
+    with writing() as outputs, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        release = stage_release(
+            str(folder / table),
+            asked.k,
+            asked.question(folder / schema),
+            release_file,
+            outputs,
+            budget,
+            effort=asked.effort,
+        )
+        budget.report(say("job.reporting"))
+        command = asked.command(table, schema, name)
+        outputs.write_text(html_report(release, table, command=command), report, public=True)
+    solution = release.solution
+    cautions = [str(one.message) for one in caught if "anonymip" in type(one.message).__module__]
+    return {
+        "sentence": solution.sentence(),
+        "gap": gap_in_words(solution),
+        "found": solution.summary().split("\n")[1:],
+        "attention": solution.many_suppressed,
+        "cautions": list(dict.fromkeys([*cautions, *what_is_gone(release, show_names=True)])),
+        "few": release.few_rows(),
+        "figures": _figures(release),
+        "verified": _verdict(folder, table, schema, release_file, budget),
+        "asked": asdict(asked),
+    }
+
+
+def _figures(release: Any) -> list[tuple[str, str]]:
+    """Return the figures by which two releases are compared."""
+    from anonymip.errors import InputError
+    from anonymip.experiments.measures import attribute_losses
+    from anonymip.solution import gap_in_words
+
+    solution = release.solution
+    figures = [
+        ("k", str(solution.problem.k)),
+        (say("figures.recoding"), solution.problem.recoding.name),
+        (say("figures.rows"), f"{len(release.table):,}"),
+        (say("figures.suppressed"), f"{solution.assignment.suppressed:,}"),
+        (say("figures.loss"), f"{100 * solution.gcp:.2f} %"),
+        (say("figures.gap"), gap_in_words(solution)),
+    ]
+    try:
+        risk = release.risk(draws=0)
+    except InputError as error:
+        figures.append((say("figures.risk"), error.message))
+    else:
+        figures += [] if risk.after is None else list(risk.after.lines(risk.k).items())
+    losses = attribute_losses(solution)
+    return figures + [
+        (say("figures.column", name=name), f"{100 * loss:.2f} %") for name, loss in losses.items()
+    ]
+
+
+def verifying(folder: Path, table: str, schema: str, release: str) -> Task:
+    """Return the task that has the verifier judge files."""
+    return partial(_verdict, folder, table, schema, folder / release)
+
+
+def _verdict(folder: Path, table: str, schema: str, release: Path, budget: Budget) -> Data:
+    from anonymip.privacy import verify
+
+    budget.report(say("job.verifying"))
+    found = verify(folder / table, release, schema=folder / schema)
+    return {"ok": found.ok, "told": found.summary()}
+
+
+def loading(budget: Budget) -> None:
+    """Load what all tasks need, before the first one asks for it."""
+    import anonymip.cli.tasks
+    import anonymip.experiments.report
+    import anonymip.solving  # noqa: F401
+
+
+def ks_up_to(n: int) -> Sequence[int]:
+    """Return the values of k that a curve shows of a table of n records."""
+    return [k for k in (2, 3, 5, 10, 15, 20, 30, 50) if k <= max(2, n // 4)]

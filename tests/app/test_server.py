@@ -1,0 +1,43 @@
+"""The server: refusals before it begins."""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+from pathlib import Path
+
+import pytest
+
+from anonymip import InputError
+from anonymip.app import server
+from anonymip.app.session import Desk
+from anonymip.cli.app import run
+
+
+def test_without_nicegui_the_command_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The library is an extra; the rest of the toolkit does without."""
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "nicegui" else found(name)
+    )
+    assert run(["app", "--no-browser"]) == 2
+    assert "pip install 'anonymip[app]'" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_port_that_is_taken_is_said() -> None:
+    """Nothing is served on another one than the user asked for."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(InputError, match="port"):
+            server.serve(taken.getsockname()[1], print, opens=False)
+
+
+def test_sessions_have_folders_of_their_own(tmp_path: Path) -> None:
+    """Two tabs share nothing, and only the user may look into their folders."""
+    desk = Desk(tmp_path)
+    one, two = (desk.sessions[desk.new()] for _ in range(2))
+    assert one.folder != two.folder
+    assert {folder.stat().st_mode & 0o777 for folder in (one.folder, two.folder)} == {0o700}

@@ -1,0 +1,328 @@
+"""A tab's work from the table to the project, with what can go wrong on the way."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import stat
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from anonymip import InputError, inspect, read_schema
+from anonymip.app import work
+from anonymip.app.session import Session
+from anonymip.app.work import Job
+from anonymip.cli.app import run
+from anonymip.instances.schema import schema_text
+from anonymip.runtime.worker_pool import Killed
+from anonymip.status import Stopped
+
+
+def people(n: int = 40) -> str:
+    """Return a table whose names are unique."""
+    rng = np.random.default_rng(1)
+    rows = [
+        f"P{i} <b>x</b>,{rng.integers(18, 90)},{rng.choice(['F', 'M'])},0{rng.integers(10, 14)},"
+        f"{rng.choice(['flu', 'cold', 'gout'])}"
+        for i in range(n)
+    ]
+    return "\n".join(["name,age,sex,zip,ill", *rows, ""])
+
+
+def settled(session: Session) -> Session:
+    """Wait for the job of a session, which must not fail."""
+    assert session.job is not None
+    session.job.wait(120)
+    assert (session.busy, session.job.error) == (False, "")
+    return session
+
+
+def prepared(session: Session) -> Session:
+    """Return a session with a table and roles."""
+    session.put("people.csv", people().encode())
+    session.take_table("people.csv")
+    settled(session)
+    for name, role in (("name", "drop"), ("ill", "sensitive"), ("zip", "quasi-identifier")):
+        session.set_role(name, role)
+    for name in ("age", "sex"):
+        session.set_role(name, "quasi-identifier")
+    session.asked.effort = "quick"
+    return session
+
+
+def unpacked(session: Session, folder: Path) -> Path:
+    """Return the folder of a saved project."""
+    (folder / "project.zip").write_bytes(session.project())
+    with zipfile.ZipFile(folder / "project.zip") as archive:
+        archive.extractall(folder / "project")
+    return folder / "project"
+
+
+def rows(file: Path) -> list[list[str]]:
+    """Return the rows of a release in an order of their own: each release is shuffled."""
+    return sorted(pd.read_csv(file, dtype=str).astype(str).to_numpy().tolist())
+
+
+def test_a_release_is_verified_and_its_command_gives_the_same(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the table to files that the verifier accepts, and which the command makes again."""
+    prepared(session)
+    session.set_role("sex", "keep")
+    session.declare("age", "domain", [0, 99])
+    session.declare("zip", "hierarchy", {"mask": "right"})
+    session.write_hierarchy("zip")
+    settled(session)
+    assert isinstance(session.schema["attributes"]["zip"]["hierarchy"], str)
+    session.asked.most_suppressed, session.asked.caps = 5.0, {"age": 40}
+    session.make_release()
+    settled(session)
+    (name,) = session.releases
+    made = session.releases[name]
+    assert made["verified"]["ok"]
+    assert [one for one, _, _ in made["few"]] == ["age", "zip"]
+    assert json.loads(json.dumps(made)) is not None
+    folder = unpacked(session, tmp_path)
+    monkeypatch.chdir(folder)
+    release, manifest, report, schema = session.files_of(name)
+    command = session.asked.command("people.csv", schema, "again")
+    assert run(shlex.split(command)[1:]) == 0
+    assert rows(Path("again.csv")) == rows(Path(release))
+    assert run(["verify", "people.csv", release, "--schema", schema]) == 0
+    assert json.loads(Path(manifest).read_text())["checked"]
+    assert "<b>x</b>" not in Path(report).read_text()
+
+
+def test_a_project_opens_again_and_is_verified_again(session: Session, tmp_path: Path) -> None:
+    """What was saved comes back; of a release that was changed in between the verifier says so."""
+    prepared(session).make_release()
+    settled(session)
+    session.curve = {5: {"loss": 0.2, "bound": None, "optimal": False, "suppressed": 0}}
+    saved = session.project()
+    before = (session.asked, session.releases, session.schema, session.curve)
+    other = Session(tmp_path / "other")
+    other.folder.mkdir()
+    other.put("saved.zip", saved)
+    other.open_project(other.folder / "saved.zip")
+    settled(other)
+    assert (other.asked, other.curve) == (before[0], before[3])
+    assert other.schema["attributes"] == before[2]["attributes"]
+    (name,) = other.releases
+    assert other.releases[name]["verified"]["ok"]
+    assert json.loads(json.dumps(other.releases)) == json.loads(json.dumps(before[1]))
+    assert stat.S_IMODE(other.folder.stat().st_mode) == 0o700
+
+    release = other.folder / f"{name}.csv"
+    release.write_text(release.read_text().replace("F", "M", 1))
+    again = other.project()
+    session.put("changed.zip", again)
+    session.open_project(session.folder / "changed.zip")
+    settled(session)
+    assert not session.releases[name]["verified"]["ok"]
+
+
+def archive(folder: Path, **members: str) -> Path:
+    """Return a zip file."""
+    with zipfile.ZipFile(folder / "p.zip", "w") as made:
+        for name, text in members.items():
+            made.writestr(name.replace("__", "/"), text)
+    return folder / "p.zip"
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {},
+        {"project.json": "{"},
+        {"project.json": "[]"},
+        {"project.json": '{"format": "anonymip-project/9"}'},
+        {"project.json": '{"format": "anonymip-project/1"}'},
+        {"project.json": '{"format": "anonymip-project/1"}', "..__out.csv": "x"},
+        {"project.json": '{"format": "anonymip-project/1"}', ".hidden.csv": "x"},
+        {
+            "project.json": '{"format": "anonymip-project/1", "table": "a.csv", "asked": {},'
+            ' "curve": {}, "releases": {"r": {}}}',
+            "schema.toml": "",
+        },
+        {
+            "project.json": '{"format": "anonymip-project/1", "table": "../a.csv", "asked": {},'
+            ' "curve": {}, "releases": {}}',
+            "schema.toml": "",
+        },
+    ],
+)
+def test_what_is_no_project_changes_nothing(
+    session: Session, tmp_path: Path, members: dict[str, str]
+) -> None:
+    """A file that is none, or leads out of its folder, is refused, and the session goes on."""
+    prepared(session)
+    with pytest.raises(InputError):
+        session.open_project(archive(tmp_path, **members))
+    assert (session.folder / "people.csv").is_file()
+    assert session.table == "people.csv"
+    assert [one.name for one in tmp_path.iterdir() if one.is_dir()] == ["session"]
+    (tmp_path / "text.zip").write_text("no archive")
+    with pytest.raises(InputError, match="project"):
+        session.open_project(tmp_path / "text.zip")
+
+
+@pytest.mark.parametrize("name", ["../x.csv", "a/b.csv", ".x.csv", "x", "", "a\0.csv", "x" * 300])
+def test_names_that_lead_elsewhere_are_refused(session: Session, name: str) -> None:
+    """A file of a session lies in its folder."""
+    with pytest.raises(InputError, match="name"):
+        session.put(name, b"")
+
+
+def test_roles_are_those_of_the_schema(session: Session) -> None:
+    """Every role that is given stands in the schema that the command line reads."""
+    prepared(session)
+    roles = {"name": "unit", "age": "quasi-identifier", "sex": "keep", "zip": "drop"}
+    for column, role in {**roles, "ill": "sensitive"}.items():
+        session.set_role(column, role)
+        assert session.role(column) == role
+    session.declare("age", "precision", 5)
+    session.declare("age", "weight", 2)
+    session.declare("age", "weight", None)
+    path = session.put("s.toml", session.schema_text().encode())
+    schema = read_schema(path)
+    assert schema.unit == "name"
+    assert schema.attributes == {"age": {"kind": "numeric", "integer": True, "precision": 5}}
+    assert (schema.sensitive, schema.keep, schema.drop) == (("ill",), ("sex",), ("zip",))
+    session.declare("age", "hierarchy", {"bands": [5, 10], "domain": [0, 99]})
+    path.write_text(session.schema_text())
+    assert read_schema(path).attributes["age"]["hierarchy"].height == 3
+    session.take_schema("s.toml")
+    assert settled(session).schema["attributes"]["age"]["hierarchy"]["bands"] == [5, 10]
+
+
+def test_groups_of_the_page_are_a_hierarchy(session: Session) -> None:
+    """A group a value, as the page begins, and values that are put together."""
+    prepared(session)
+    groups = {"old": ["011", "012"], "010": ["010"], "013": ["013"]}
+    session.declare("zip", "hierarchy", {"groups": groups})
+    session.asked.k = 4
+    session.make_release()
+    (release,) = settled(session).releases.values()
+    (after,) = (after for name, _, after in release["few"] if name == "zip")
+    assert set(after) <= {"old", r"\*", "010", "011", "012", "013"}
+
+
+@pytest.mark.parametrize(
+    ("table", "k", "said"),
+    [("people.csv", 400, "k is 400"), ("people.csv", 41, "k is 41")],
+)
+def test_k_above_n_is_said(session: Session, table: str, k: int, said: str) -> None:
+    """What cannot be is an error on the page, and what was there stays."""
+    prepared(session).asked.k = k
+    session.make_release()
+    assert session.job is not None
+    session.job.wait()
+    assert "k" in session.job.error
+    assert "40" in session.job.error
+    assert session.releases == {}
+    session.asked.k = 5
+    session.make_release()
+    assert list(settled(session).releases) == ["release-1"]
+
+
+def test_unique_names_published_are_said(session: Session) -> None:
+    """A column of unique names that is to be kept is an error, or a caution with the release."""
+    prepared(session).set_role("name", "keep")
+    session.make_release()
+    assert session.job is not None
+    session.job.wait()
+    told = session.job.error or str(list(session.releases.values()))
+    assert "'name'" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("noise.csv", bytes(range(256))),
+        ("empty.csv", b""),
+        ("twice.csv", b"a,a\n1,2\n"),
+        ("book.xlsx", b"no workbook"),
+        ("table.parquet", b"PAR1"),
+    ],
+)
+def test_files_that_are_no_tables_are_said(session: Session, name: str, content: bytes) -> None:
+    """The message is the toolkit's own, never a fault of the program."""
+    session.put(name, content)
+    session.take_table(name)
+    assert session.job is not None
+    session.job.wait()
+    assert session.job.error
+    assert "fault of the program" not in session.job.error
+    assert session.table is None
+
+
+def test_built_in_tables_are_files_of_the_session(session: Session) -> None:
+    """They are written into the folder, so that the command and the project have them."""
+    session.take_table("health-records")
+    settled(session)
+    assert session.table == "health-records.csv"
+    assert session.looked["rows"] == 7
+    assert (session.folder / "health-records.csv").is_file()
+
+
+def test_curves_grow_point_by_point(session: Session) -> None:
+    """Every k has its loss, and no bound is above it; bounds of smaller k hold for larger ones."""
+    prepared(session).make_curve()
+    points = settled(session).points()
+    assert [k for k, _ in points] == [2, 3, 5, 10]
+    bounds = [one["bound"] for _, one in points]
+    assert all(0 <= one["bound"] <= one["loss"] + 1e-9 for _, one in points)
+    assert bounds == sorted(bounds)
+    assert all(one["bound"] >= session.curve[k]["bound"] for k, one in points)
+
+
+class _Waiting:
+    """A task that goes on until it is stopped, and then returns what it has."""
+
+    def __call__(self, budget: Any) -> str:
+        """Wait for the end."""
+        while not budget.is_interrupted:
+            pass
+        return "best so far"
+
+
+def test_a_stop_keeps_what_is_there(session: Session) -> None:
+    """The task that runs hands on its best, those after it do not begin."""
+    found: list[Any] = []
+    job = Job("x", {1: _Waiting(), 2: _Waiting()}, lambda *one: found.append(one)).start()
+    session.job = job
+    with pytest.raises(InputError, match="running"):
+        session.make_curve()
+    job.stop()
+    job.wait(60)
+    assert (found, job.error, job.running) == ([(1, "best so far")], "", False)
+
+
+def test_a_stop_with_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that was killed leaves a message, and so does a fault."""
+    killed = Killed(Stopped.INTERRUPT, None)
+    monkeypatch.setattr(work, "run_isolated", lambda *_, **__: killed)
+    job = Job("x", {1: _Waiting()}, print).start()
+    job.wait(60)
+    assert "nothing" not in job.error
+    assert "anything" in job.error
+    monkeypatch.setattr(work, "run_isolated", lambda *_, **__: 1 / 0)
+    job = Job("x", {1: _Waiting()}, print).start()
+    job.wait(60)
+    assert "ZeroDivisionError" in job.error
+
+
+def test_schemas_are_written_as_they_are_read(tmp_path: Path) -> None:
+    """What inspect suggests comes back the same from the text that the page writes."""
+    (tmp_path / "people.csv").write_text(people())
+    import tomllib
+
+    document = tomllib.loads(inspect(tmp_path / "people.csv").to_toml())
+    assert tomllib.loads(schema_text(document)) == document
+    odd = {'a "b" ü\n.x': {"domain": ["1\\", "\x7f"], "hierarchy": {"groups": {"a b": ["c"]}}}}
+    assert tomllib.loads(schema_text({"attributes": odd})) == {"attributes": odd}
