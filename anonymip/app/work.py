@@ -18,7 +18,7 @@ from typing import Any
 
 from anonymip.app.question import Asked
 from anonymip.app.texts import capital, say
-from anonymip.errors import AnonymipError
+from anonymip.errors import AnonymipError, InputError
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.worker_pool import Killed, run_isolated
 
@@ -107,8 +107,12 @@ def _look(folder: Path, table: str, schema: str | None, budget: Budget) -> Data:
     budget.report(say("job.reading"))
     given: Data = {}
     if schema is not None:
-        form = read_schema(folder / schema).table
-        given = {key: getattr(form, key) for key in ("separator", "encoding", "decimal", "missing")}
+        declared = read_schema(folder / schema)
+        if declared.pseudonyms:
+            raise InputError(say("table.pseudonyms"))
+        form = declared.table
+        keys = ("separator", "encoding", "decimal", "missing", "sheet")
+        given = {key: getattr(form, key) for key in keys}
     found = inspect(folder / table, **given)
     text = found.to_toml() if schema is None else (folder / schema).read_text("utf-8")
     frame = read_table(folder / table, found.table)
@@ -256,7 +260,6 @@ def _release(
 
 def _figures(release: Any) -> list[tuple[str, str]]:
     """Return the figures by which two releases are compared."""
-    from anonymip.errors import InputError
     from anonymip.experiments.measures import attribute_losses
     from anonymip.solution import gap_in_words
 
