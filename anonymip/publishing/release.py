@@ -217,41 +217,33 @@ class Release:
         return f"<Release: {self.solution.sentence()}>"
 
     def few_rows(self) -> list[tuple[str, list[str], list[str]]]:
-        """Return six rows: name, values before and values after of each quasi-identifier.
+        """Return name, values before and values after of each quasi-identifier, in six rows.
 
         Those before are rows of the original: they are for its owner alone.
         """
-        solution, microdata = self.solution, self.solution.problem.microdata
-        starred = self.manifest["left_out"]["suppressed"] == 0
-        shown = published_records(solution, STARRED if starred else LEFT_OUT)
-        records = np.flatnonzero(shown)[:_FEW]
+        solution, frame = self.solution, self.solution.problem.microdata.frame
+        form = LEFT_OUT if self.manifest["left_out"]["suppressed"] else STARRED
+        records = np.flatnonzero(published_records(solution, form))[:_FEW]
         return [
-            (
-                attribute.name,
-                microdata.frame[attribute.name].iloc[records].map(str).tolist(),
-                list(map(str, after[records])),
-            )
-            for a, attribute in enumerate(microdata.attributes)
+            (name, frame[name].iloc[records].map(str).tolist(), [*map(str, after[records])])
+            for a, name in enumerate(solution.problem.microdata.names)
             for after in published_columns(solution, a, "cells").values()
         ]
 
     def _repr_html_(self) -> str:
         """Return the sentence about loss and gap, and six rows before and after."""
-        solution, columns = self.solution, self.few_rows()
-        names = "".join(f'<th scope="col">{html.escape(name)}</th>' for name, _, _ in columns)
+        solution = self.solution
+        names, *sides = zip(*self.few_rows(), strict=True)
+        heads = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names * 2)
         rows = [
             "".join(f"<td>{html.escape(cell)}</td>" for cell in (*befores, *afters))
-            for befores, afters in zip(
-                zip(*(before for _, before, _ in columns), strict=True),
-                zip(*(after for _, _, after in columns), strict=True),
-                strict=True,
-            )
+            for befores, afters in zip(*(zip(*side, strict=True) for side in sides), strict=True)
         ]
-        span = f'<th scope="colgroup" colspan="{len(columns)}">'
+        span = f'<th scope="colgroup" colspan="{len(names)}">'
         return (
             f"<p>{html.escape(solution.sentence())}. {html.escape(gap_in_words(solution))}</p>"
             f"<table><caption>Quasi-identifiers of {len(rows)} records, before and after</caption>"
-            f"<thead><tr>{span}before</th>{span}after</th></tr><tr>{names * 2}</tr></thead><tbody>"
+            f"<thead><tr>{span}before</th>{span}after</th></tr><tr>{heads}</tr></thead><tbody>"
             f"{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
         )
 
