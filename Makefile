@@ -18,13 +18,15 @@ INSTALLED := $(VENV)/.installed-$(PYTHON_VERSION)
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 20
 
-# It compiles what it needs itself: a warm-up before it would cost the start of two processes more.
 demo: $(INSTALLED)  ## anonymize a built-in table, compare with the optimum; files in out/
 	$(BIN)/anonymip demo
 
+# Without pytest's rewriting of assertions, which takes longer than to collect the tests of a fresh clone.
 test: $(INSTALLED)  ## run the tests; more options by PYTEST_ARGS="-k bounds"
 	$(BIN)/anonymip warm-up
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal --assert=plain $(PYTEST_ARGS) || \
+		{ echo "Once more what failed, with the values of its assertions:"; \
+		$(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(PYTEST_ARGS); exit 1; }
 
 lint: $(INSTALLED)  ## ruff and mypy
 	$(BIN)/python -m ruff check .

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -24,9 +25,12 @@ from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.kernel_cache import folder, opened_folder
 from anonymip.runtime.kernels import KEEPS_KERNELS, compiled_kernels
 from anonymip.runtime.needed_kernels import kernel_seconds, kernels_left, needed_kernels
-from anonymip.runtime.side_by_side import run_side_by_side
+from anonymip.runtime.side_by_side import run_side_by_side, workers_of
 from anonymip.solving import lower_bound, solve
 
+_LOG = logging.getLogger("anonymip")
+#: Seconds of compilation from which on a second process saves more than it takes to start.
+_LONG = 12.0
 #: The commands that need the usual runs, where nobody names a method.
 USUAL = "demo, anonymize, solve, compare (exact too) and bound"
 #: What `auto` picks for other recodings than classes.
@@ -145,6 +149,23 @@ def warm_up(
         needed |= Counter(needed_kernels().get(name, {}))
     ready, seconds = max(compiled, needed.total()), time.monotonic() - started
     return WarmUp(ready, compiled, seconds, kernels_in_all(), purpose)
+
+
+def prepare(
+    runs: Iterable[str], progress: Callable[[Progress], None] | None = None, *, limited: bool = False
+) -> None:
+    """Compile in two processes what runs would compile in this one, where that takes long.
+
+    `runs`: as of :func:`warm_up`. `progress`: hears how many kernels are compiled. `limited`:
+    whether a time limit holds, which the processes would not hear of: then it is left to the runs.
+    """
+    names = sorted(set(runs))
+    left = None if limited or workers_of(0) < 2 else kernels_left(names)
+    if left is None or left.seconds < _LONG:
+        return
+    _LOG.warning("compiling about %d kernels, once; about %.0f s", left.kernels, left.seconds / 2)
+    with suppress(InputError):
+        warm_up(names, progress=progress)
 
 
 def kernels_in_all() -> int:

@@ -47,10 +47,12 @@ def test_what_is_ready_is_not_run_again(runs: list[str], monkeypatch: pytest.Mon
 
 def test_all_kernels_of_the_package_are_counted() -> None:
     """Each decorated function is one."""
+    texts = (file.read_text(encoding="utf-8") for file in SOURCES)
     decorated = [
         node
-        for file in SOURCES
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for text in texts
+        if "@kernel" in text
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.FunctionDef)
         if any(getattr(one, "id", "") == "kernel" for one in node.decorator_list)
     ]
@@ -82,6 +84,29 @@ def test_processes_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     assert warm_up._parts("abcd", 2) == [("b", "a"), ("d", "c")]
     assert warm_up._parts("a", 2) == [("a",)]
     assert sorted(sum(warm_up._parts("abcd", 3), ())) == list("abcd")
+
+
+def test_what_takes_long_to_compile_is_prepared_by_two_processes(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is said once; not where little is left or unknown, nor with a time limit or one core."""
+    left: list[Left | None] = [Left(24, 30.0), Left(3, 7.0), None]
+    made: list[Any] = []
+    monkeypatch.setattr(warm_up, "kernels_left", lambda names: left[0])
+    monkeypatch.setattr(warm_up, "workers_of", lambda jobs: 2)
+    monkeypatch.setattr(warm_up, "warm_up", lambda names, progress: made.append(names))
+    warm_up.prepare(["mondrian", "initial", "mondrian"])
+    assert made == [["initial", "mondrian"]]
+    assert [record.getMessage() for record in caplog.records] == [
+        "compiling about 24 kernels, once; about 15 s"
+    ]
+    warm_up.prepare(["mondrian"], limited=True)
+    monkeypatch.setattr(warm_up, "workers_of", lambda jobs: 1)
+    warm_up.prepare(["mondrian"])
+    monkeypatch.setattr(warm_up, "workers_of", lambda jobs: 2)
+    for left[0] in left[1:]:
+        warm_up.prepare(["mondrian"])
+    assert len(made) == len(caplog.records) == 1
 
 
 def test_a_run_that_small_tables_do_not_allow_is_passed_over(

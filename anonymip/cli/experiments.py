@@ -112,11 +112,14 @@ def compare(
         wanted = _experiment_of(instance, ks, names, exact, options, question, samples, settings)
         _run_experiment(wanted, files)
         return
-    from anonymip.experiments.comparison import COLUMNS
+    from anonymip.experiments.comparison import COLUMNS, compared_methods
     from anonymip.experiments.comparison import compare as compare_methods
+    from anonymip.warm_up import prepare
 
     problem = question.problem(instance, ks[0], *names)
     with showing_progress() as progress:
+        runs = compared_methods(problem, ks, names, exact)
+        prepare(runs, progress, limited=settings.time_limit is not None)
         comparison = compare_methods(
             problem,
             ks,

@@ -436,14 +436,17 @@ def demo(
 def _demo_release(folder: Path, outputs: Outputs) -> None:
     from anonymip.experiments.report import html_report
     from anonymip.instances import load_instance
+    from anonymip.methods.best_bound import ASCENT
     from anonymip.problem import Problem
     from anonymip.publishing import as_verified, publish
     from anonymip.solving import solve
+    from anonymip.warm_up import prepare
 
     data = load_instance("health-records")
     say(out, "1. Seven health records, k = 3, solved to proven optimality by two solvers\n")
     problem = Problem(data, k=3)
     with showing_progress() as progress:
+        prepare(("equivalence-mip", "column-generation", ASCENT, *_DEMO_METHODS), progress)
         solutions = [
             solve(problem, "equivalence-mip", solver=name, progress=progress)
             for name in ("highs", "cbc")

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from anonymip.errors import InputError
 from anonymip.runtime.arrays import Floats
@@ -79,6 +78,9 @@ def _interval(values: Floats, confidence: float, method: str, seed: int) -> tupl
     mean = float(values.mean())
     if np.ptp(values) == 0:
         return mean, mean
+    # Half a second to import, which few need.
+    from scipy import stats
+
     if method == "bootstrap":
         found = stats.bootstrap(
             (values,),

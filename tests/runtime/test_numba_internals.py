@@ -61,10 +61,10 @@ def printed(script: str, *names: str, plain: str = "") -> list[str]:
 @pytest.mark.parametrize(
     "names",
     [
-        ("mondrian",),
+        ("ordered-cut",),
         *(
             pytest.param(names, marks=pytest.mark.thorough)
-            for names in (("hilbert", "ring", "forest"), ("local-search",), ("pattern-search",))
+            for names in (("mondrian", "hilbert", "ring", "forest"), ("local-search",), ("pattern-search",))
         ),
     ],
 )
