@@ -152,7 +152,10 @@ def warm_up(
 
 
 def prepare(
-    runs: Iterable[str], progress: Callable[[Progress], None] | None = None, *, limited: bool = False
+    runs: Iterable[str],
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    limited: bool = False,
 ) -> None:
     """Compile in two processes what runs would compile in this one, where that takes long.
 

@@ -104,7 +104,8 @@ def test_what_takes_long_to_compile_is_prepared_by_two_processes(
     monkeypatch.setattr(warm_up, "workers_of", lambda jobs: 1)
     warm_up.prepare(["mondrian"])
     monkeypatch.setattr(warm_up, "workers_of", lambda jobs: 2)
-    for left[0] in left[1:]:
+    for little in left[1:]:
+        left[0] = little
         warm_up.prepare(["mondrian"])
     assert len(made) == len(caplog.records) == 1
 

@@ -64,7 +64,11 @@ def printed(script: str, *names: str, plain: str = "") -> list[str]:
         ("ordered-cut",),
         *(
             pytest.param(names, marks=pytest.mark.thorough)
-            for names in (("mondrian", "hilbert", "ring", "forest"), ("local-search",), ("pattern-search",))
+            for names in (
+                ("mondrian", "hilbert", "ring", "forest"),
+                ("local-search",),
+                ("pattern-search",),
+            )
         ),
     ],
 )
