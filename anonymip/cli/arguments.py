@@ -45,7 +45,7 @@ _TOLD = frozenset(
         *("quasi_identifier", "sensitive", "keep", "drop", "recoding", "method", "missing"),
         *("separator", "encoding", "decimal", "caps", "never", "together", "at_most_one", "costs"),
         *("most_suppressed", "objective", "effort", "solver", "option", "layout", "unit"),
-        *("pseudonym", "sheet"),
+        *("pseudonym", "weights", "sheet"),
         *("engine", "memory_per_worker"),
     )
 )

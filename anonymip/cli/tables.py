@@ -124,6 +124,14 @@ class TableOptions:
             help="Column that says whom a row is about: k then counts persons; never published.",
         ),
     ] = None
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            "--weights",
+            metavar="COLUMN",
+            help="Sampling weights, persons whom each record stands for: published untouched.",
+        ),
+    ] = None
     pseudonym: Annotated[
         list[str] | None,
         typer.Option(
@@ -170,7 +178,7 @@ class TableOptions:
     def _asks(self) -> bool:
         """Whether roles of columns are given."""
         given = any((*self._roles, self.pseudonym))
-        return given or (self.missing, self.unit) != (None, None)
+        return given or any(one is not None for one in (self.missing, self.unit, self.weights))
 
     def declared(self, instance: str) -> Schema | None:
         """Return the schema of a table that is no named one; None where nothing is declared."""
@@ -179,7 +187,7 @@ class TableOptions:
         file, form = self._schema_of(instance), self.format
         given = None if file is None else read_schema(file)
         if self._asks:
-            rest = (self.missing, self.unit, self.pseudonym or [])
+            rest = (self.missing, self.unit, self.pseudonym or [], self.weights)
             given = (given or Schema()).with_roles(*self._roles, *rest)
         if form:
             given = (given or Schema()).with_format(**form)
@@ -197,6 +205,7 @@ class TableOptions:
             "sensitive": self.sensitive or (),
             "missing": self.missing,
             "unit": self.unit,
+            "weights": self.weights,
         }
         idle = [*(self.keep or ()), *(self.drop or ()), *(self.pseudonym or ())]
         asked = bool(any(roles.values()) or idle or self.format)
@@ -209,6 +218,7 @@ class TableOptions:
         if not released:
             roles["quasi_identifiers"], roles["sensitive"] = named.names, named.sensitive
             roles["missing"], roles["unit"] = named.table.policy, named.unit
+            roles["weights"] = named.weights
         return named.original, roles
 
     def mask_section(self, instance: str) -> Mapping[str, Any]:
@@ -249,8 +259,8 @@ def named_table(instance: str, schema: Path | None, *, has_roles: bool = False) 
     if has_roles or schema is not None:
         raise InputError(
             f"instance {instance} has its own schema",
-            remedy="Leave out --schema, -q, --sensitive, --keep, --drop, --unit, --pseudonym, "
-            "--missing, and what says how a file is written",
+            remedy="Leave out --schema, -q, --sensitive, --keep, --drop, --unit, --weights, "
+            "--pseudonym, --missing, and what says how a file is written",
         )
     from anonymip.instances import load_instance
 

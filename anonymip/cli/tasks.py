@@ -178,7 +178,9 @@ def anonymize(
 
             page = html_report(release, called(instance), command=given.told(context))
             outputs.write_text(page, report, public=True)
-        write_json([solution_record(solution, instance)], json, outputs)
+        weighted = release.manifest.get("weights")
+        told = {} if weighted is None else {"weighted_gcp": weighted["gcp"]}
+        write_json([{**solution_record(solution, instance), **told}], json, outputs)
     remark = keeping.finish(solution)
     console = human(json)
     attention, summary = solution.many_suppressed, solution.summary()
@@ -194,6 +196,9 @@ def anonymize(
             "schema ([table] missing)",
         )
     say(console, summary)
+    if weighted is not None:
+        population = f"by the weights of {weighted['column']!r}, an estimate for the population"
+        say(console, f"gcp {population}: {weighted['gcp']:.4g}")
     for line in what_is_gone(release, show_names=True):
         say(console, line)
     if remark is not None:
@@ -381,10 +386,6 @@ def risk(
         Path | None, typer.Option("--manifest", help="Default: RELEASE.manifest.json.")
     ] = None,
     k: Annotated[int | None, typer.Option("-k", help="Default: the release's, else 5.")] = None,
-    weights: Annotated[
-        str | None,
-        typer.Option("--weights", metavar="COLUMN", help="Persons whom each record stands for."),
-    ] = None,
     population: Annotated[
         Path | None,
         typer.Option("--population", help="File of all persons, the table's among them."),
@@ -408,7 +409,6 @@ def risk(
         source,
         release,
         k=k,
-        weights=weights,
         population=population,
         manifest=manifest,
         draws=draws,

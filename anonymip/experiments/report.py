@@ -181,6 +181,12 @@ def _summary(release: Release, risk: DisclosureRisk | str) -> list[str]:
         f"What it costs: a published cell covers on average {100 * solution.gcp:.3g} % of what its "
         f"column may hold. {gap_in_words(solution)}"
     )
+    if "weights" in manifest:
+        weighted = manifest["weights"]
+        lines.append(
+            f"Counted by the sampling weights of {weighted['column']}, an estimate for the "
+            f"population, it is {100 * weighted['gcp']:.3g} %."
+        )
     lines.append(
         "The release was read back and checked by code that had no part in making it."
         if release.verified
@@ -296,7 +302,10 @@ def _untouched(release: Release) -> list[_Column]:
     units = [] if microdata.unit in (None, *microdata.pseudonyms) else [str(microdata.unit)]
     return [
         *(_Column(name, "sensitive", fate) for name in microdata.sensitive),
-        *(_Column(name, "kept", fate) for name in microdata.keep),
+        *(
+            _Column(name, "weights" if name == microdata.weights else "kept", fate)
+            for name in microdata.keep
+        ),
         *(_Column(name, "pseudonym", _REPLACED) for name in microdata.pseudonyms),
         *(_Column(name, "dropped", "left out") for name in microdata.drop),
         *(_Column(unit, "unit", "left out") for unit in units),

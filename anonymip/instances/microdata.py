@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError, argument
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.columns import (
+    is_number_text,
     missing_rows,
     refuse_dates_as_categories,
     refuse_foreign_cells,
@@ -81,6 +82,9 @@ class Microdata(Frozen):
         Format of the file it came from, and the policy for missing values.
     pseudonyms
         Columns of ids in whose place pseudonyms are published.
+    weights
+        Column of sampling weights: how many persons of a population each record stands for. It is
+        kept, and losses are told by it too; no search looks at it.
 
     Attributes
     ----------
@@ -115,6 +119,7 @@ class Microdata(Frozen):
     table: TableFormat = field(default_factory=TableFormat)
     unit: str | None = None
     pseudonyms: tuple[str, ...] = ()
+    weights: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("attributes", "sensitive", "keep", "drop", "pseudonyms"):
@@ -123,6 +128,8 @@ class Microdata(Frozen):
         object.__setattr__(self, "frame", as_pandas(given))
         object.__setattr__(self, "kind", FrameKind.of(given))
         _check_columns(self)
+        if self.weights not in (None, *self.keep, *self.sensitive):
+            object.__setattr__(self, "keep", (*self.keep, self.weights))
         original = self.frame.copy()
         original.columns = original.columns.map(str)
         object.__setattr__(self, "original", original)
@@ -141,6 +148,8 @@ class Microdata(Frozen):
         object.__setattr__(self, "_arrays", encode(self.frame, self.attributes))
         _check_undeclared(self)
         _check_unit(self)
+        if self.weights is not None:
+            self.sampling_weights.setflags(write=False)
 
     _kept_beside_fields = ("original", "kind", "_arrays")
     _arrays = Encoded()
@@ -292,6 +301,24 @@ class Microdata(Frozen):
         values = np.ascontiguousarray(codes + starts[:-1])
         return values, starts
 
+    @cached_property
+    def sampling_weights(self) -> NDArray[np.float64]:
+        """(n,) float64, how many persons each record stands for; 1 where no column says it."""
+        if self.weights is None:
+            return np.ones(self.n)
+        column = self.frame[self.weights]
+        absent = missing_rows(column, (*self.table.missing, ""))
+        texts = self.table.pointed(column).astype(object).map(str)
+        numbers = np.array([float(text) if is_number_text(text) else 0.0 for text in texts])
+        wrong = absent | ~((numbers > 0) & (numbers < np.inf))
+        if wrong.any():
+            raise InputError(
+                f"column {self.weights!r}, which holds sampling weights, has {int(wrong.sum())} "
+                f"that are no numbers above 0, the first in row {int(wrong.argmax()) + 1}",
+                remedy="Say how many persons each record stands for, or leave these rows out",
+            )
+        return numbers
+
     def take(
         self, rows: NDArray[np.integer], columns: NDArray[np.integer] | None = None
     ) -> Microdata:
@@ -389,6 +416,7 @@ def _check_columns(data: Microdata) -> None:
                 remedy="Give Attribute(name, ...) for each quasi-identifier",
             )
     roles: dict[str, str] = {}
+    untouched = (*data.keep, *data.sensitive)
     named = (
         ("quasi-identifier", data.names),
         ("sensitive", data.sensitive),
@@ -396,6 +424,7 @@ def _check_columns(data: Microdata) -> None:
         ("drop", data.drop),
         ("pseudonym", data.pseudonyms),
         ("unit", () if data.unit is None or data.unit in data.pseudonyms else (data.unit,)),
+        ("weights", () if data.weights is None or data.weights in untouched else (data.weights,)),
     )
     declared = {name for _, names in named for name in names} | set(data.table.columns)
     kinds = {attribute.name: attribute.kind for attribute in data.attributes}

@@ -109,7 +109,7 @@ _ATTRIBUTE_KEYS = keys_of(
     a_text_or_a_table="hierarchy",
 )
 _TABLE_KEYS = keys_of(
-    a_text="separator encoding decimal unit",
+    a_text="separator encoding decimal unit weights",
     true_or_false="header",
     a_whole_number_or_a_text="sheet",
     a_list="missing columns sensitive keep drop pseudonyms",
@@ -146,6 +146,8 @@ class Schema:
         Column that says whom a row is about.
     pseudonyms
         Columns of ids in whose place pseudonyms are published.
+    weights
+        Column of sampling weights, which is kept.
     """
 
     attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -157,6 +159,7 @@ class Schema:
     replaced: tuple[str, ...] = ()
     unit: str | None = None
     pseudonyms: tuple[str, ...] = ()
+    weights: str | None = None
 
     def with_roles(
         self,
@@ -167,6 +170,7 @@ class Schema:
         missing: str | None = None,
         unit: str | None = None,
         pseudonyms: Sequence[str] = (),
+        weights: str | None = None,
     ) -> Schema:
         """Return a schema with further roles; given quasi-identifiers replace the former ones.
 
@@ -183,6 +187,8 @@ class Schema:
             Column that says whom a row is about; it need not be left out as well.
         pseudonyms
             Further columns of ids in whose place pseudonyms are published: not left out either.
+        weights
+            Column of sampling weights.
         """
         attributes: Mapping[str, Mapping[str, Any]] = self.attributes
         if quasi_identifiers:
@@ -213,6 +219,8 @@ class Schema:
             (*self.replaced, *self.attributes) if quasi_identifiers else self.replaced,
             unit,
             hashed,
+            # A column of weights that is left out now is none.
+            weights or (None if self.weights in drop else self.weights),
         )
 
     def with_format(self, **given: Any) -> Schema:
@@ -228,9 +236,9 @@ class Schema:
     @property
     def declared(self) -> frozenset[str]:
         """All names of columns that are written down in it."""
-        unit = () if self.unit is None else (self.unit,)
+        single = tuple(name for name in (self.unit, self.weights) if name is not None)
         untouched = (self.sensitive, self.keep, self.pseudonyms)
-        roles = (self.attributes, *untouched, self.drop, self.replaced, unit)
+        roles = (self.attributes, *untouched, self.drop, self.replaced, single)
         return frozenset(name for names in (*roles, self.table.columns) for name in names)
 
     def apply(self, frame: Any) -> Microdata:
@@ -254,7 +262,8 @@ class Schema:
             attributes.append(_resolve(name, known, column, self.table))
         given = table if isinstance(frame, pd.DataFrame) else frame
         roles = (self.sensitive, self.keep, self.drop)
-        data = Microdata(given, tuple(attributes), *roles, self.table, self.unit, self.pseudonyms)
+        beside = (self.unit, self.pseudonyms, self.weights)
+        data = Microdata(given, tuple(attributes), *roles, self.table, *beside)
         _point_out_stretched(data)
         return data
 
@@ -423,6 +432,7 @@ def read_schema(path: str | Path) -> Schema:
         mask,
         unit=table.get("unit"),
         pseudonyms=lists["pseudonyms"],
+        weights=table.get("weights"),
     )
 
 

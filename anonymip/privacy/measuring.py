@@ -113,8 +113,8 @@ def risk(
     k
         What classes are held against; default: the manifest's, else 5.
     weights
-        Column that says how many persons of the population each record stands for. After
-        publication it counts where the release keeps it.
+        Column that says how many persons of the population each record stands for; default: the
+        manifest's, else the schema's. After publication it counts where the release keeps it.
     population
         Path or data frame of all persons, those of the table among them, with the
         quasi-identifiers.
@@ -214,7 +214,10 @@ def risk(
         )
     )
     people = None if population is None else read_table(population, **written)
-    measured = _Measurement(k or (inputs.manifest.k if inputs else WORK.usual_k), weights, mark)
+    usual = (None if inputs is None else inputs.manifest.loss.weights) or given.weights
+    measured = _Measurement(
+        k or (inputs.manifest.k if inputs else WORK.usual_k), weights or usual, mark
+    )
     promised = None if inputs is None else inputs.manifest.unit
     unit = unit or promised or given.unit
     if unit == promised and unit is not None and unit not in source.columns:
@@ -226,7 +229,9 @@ def risk(
                 "weights, a population and a cover count records, not units",
                 remedy="Measure without them, or a release of classes",
             )
-        measured = replace(measured, units=_units(source, unit, tokens))
+        measured = replace(measured, weights=None, units=_units(source, unit, tokens))
+        if usual is not None:
+            measured.notes.append("Weights count records, and are not looked at beside units.")
     columns = KeyColumns(kinds, mark, tokens, policy, policies)
     before = measured.table(source, columns, people, secret)
     after, recoding = None, None

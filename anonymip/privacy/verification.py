@@ -26,6 +26,7 @@ from anonymip.privacy.checks import (
 )
 from anonymip.privacy.graph.consistency import PublishedMatches
 from anonymip.privacy.reading.hierarchies import Nodes, Paths
+from anonymip.privacy.reading.keys import weights_of
 from anonymip.privacy.reading.original import Inputs, Original, Schema, domain_problems, read_inputs
 from anonymip.privacy.reading.published import (
     PublishedTable,
@@ -406,22 +407,15 @@ def _check_pseudonyms(
     key: bytes | str | Path | None,
 ) -> Original:
     """Hold pseudonyms against ids; with their key both are untouched columns from here on."""
-    manifest, problems = findings.manifest, []
-    in_order = manifest.order == "kept" and not manifest.is_cover and published.n == records.n
-    for name, column in published.pseudonyms.items():
-        problems += pseudonyms.form_problems(name, column, records.ids[name])
-        if not problems and key is None:
-            problems += pseudonyms.link_problems(name, published, records, in_order=in_order)
+    in_order = findings.manifest.order == "kept" and not findings.manifest.is_cover
     findings.note(
-        pseudonyms.told(manifest.pseudonyms, in_order=in_order, by_key=key is not None), problems
+        *pseudonyms.finding(published, records, in_order=in_order, by_key=key is not None)
     )
     if key is None:
         return records
-    known = pseudonyms.read_key(key)
-    computed = {name: pseudonyms.computed(name, ids, known) for name, ids in records.ids.items()}
     untouched = {**published.untouched, **published.pseudonyms}
     findings.published = replace(published, untouched=untouched)
-    return replace(records, untouched={**records.untouched, **computed})
+    return replace(records, untouched={**records.untouched, **pseudonyms.of_key(records.ids, key)})
 
 
 def _check_homogeneity(findings: _Findings, published: PublishedTable) -> None:
@@ -553,6 +547,13 @@ def _check_content(findings: _Findings, published: PublishedTable, records: Orig
         f"The loss was computed again from the published table{as_stars}.",
         loss_claims.loss_problems(manifest, findings.ncp, (published.n + left_out) * published.m),
     )
+    if manifest.loss.weights is not None:
+        name = manifest.loss.weights
+        weights = weights_of(published.untouched[name], name, manifest.table.decimal)
+        findings.note(
+            f"The loss by the weights of {name!r} was computed again from the published table.",
+            loss_claims.weighted_problems(manifest, published, records, weights),
+        )
     if manifest.loss.star_costs is not None:
         findings.note(
             "The objective value was computed again from the cells that are not exact.",

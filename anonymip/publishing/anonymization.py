@@ -42,6 +42,7 @@ def anonymize(
     unit: str | None = None,
     pseudonyms: Sequence[str] = (),
     pseudonym_key: bytes | str | Path | None = None,
+    weights: str | None = None,
     missing: str = "error",
     recoding: Recoding | str | None = None,
     objective: Objective | MembersObjective | str | None = None,
@@ -81,6 +82,9 @@ def anonymize(
         person.
     pseudonym_key
         See :func:`publish`.
+    weights
+        Column of sampling weights, published untouched: the manifest tells the loss by them too,
+        an estimate for the population. The search minimises the loss that counts records alike.
     missing
         Policy for missing quasi-identifiers: ``"error"``, ``"drop"``, ``"category"`` or ``"own"``,
         see :class:`TableFormat`.
@@ -130,7 +134,8 @@ def anonymize(
         whole = Budget.of(settings.pop("time_limit", None), progress)
     key = read_key(pseudonym_key, pseudonyms)
     lists = {"sensitive": sensitive, "keep": keep, "drop": drop, "pseudonyms": pseudonyms}
-    microdata = _microdata(frame, quasi_identifiers, lists, missing, unit)
+    single = {"unit": unit, "weights": weights}
+    microdata = _microdata(frame, quasi_identifiers, lists, missing, single)
     if most_suppressed and (recoding is None or isinstance(recoding, str)):
         recoding = find_recoding(recoding or "classes", suppression=True)
     asked: object = "classes" if recoding is None else recoding
@@ -167,7 +172,7 @@ def _microdata(
     quasi_identifiers: Sequence[str | Attribute],
     lists: Mapping[str, Any],
     missing: str,
-    unit: str | None,
+    single: Mapping[str, Any],
 ) -> Microdata:
     for argument, names in {"quasi_identifiers": quasi_identifiers, **lists}.items():
         if isinstance(names, str):
@@ -185,7 +190,7 @@ def _microdata(
     # A policy of the table leaves an attribute its own.
     table = TableFormat(missing=(), policy=missing)
     roles = Schema(known, table=table)
-    schema = roles.with_roles(declared, unit=unit, **lists)
+    schema = roles.with_roles(declared, **single, **lists)
     return schema.apply(frame)
 
 

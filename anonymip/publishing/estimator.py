@@ -41,7 +41,7 @@ class Anonymizer:
     sensitive, keep, drop, missing, recoding, objective, method, layout
         As there. Use the layout ``"columns"`` where the next step wants numbers.
     settings
-        Further arguments of it by name: ``{"time_limit": 60, "diversity": Diversity(2)}``.
+        Further arguments of it by name: ``{"time_limit": 60, "unit": "patient"}``.
 
     Attributes
     ----------
@@ -92,16 +92,16 @@ class Anonymizer:
             As `anonymize` does; if a record would be left out, since its row would be missing.
         """
         table = _table(X)
-        named = [*self.sensitive, *self.keep, *self.drop]
+        beside = self.settings or {}
+        named = [*self.sensitive, *self.keep, *self.drop, *beside.get("pseudonyms", ())]
+        named += [beside.get("unit"), beside.get("weights")]
         asked = self.quasi_identifiers
         if asked is None:
             asked = [name for name in map(str, as_pandas(table).columns) if name not in named]
         known = {field.name: getattr(self, field.name) for field in fields(self)}
         for name in ("k", "quasi_identifiers", "settings"):
             del known[name]
-        release = anonymize(
-            table, asked, self.k, **{"keep_order": True, **known, **(self.settings or {})}
-        )
+        release = anonymize(table, asked, self.k, **{"keep_order": True, **known, **beside})
         rows, columns = as_pandas(table).shape
         if len(release.table) < rows:
             raise InputError(

@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anonymip._version import __version__
 from anonymip.assignments import Assignment, Cover, Levels, Patterns
 from anonymip.errors import InputError
 from anonymip.graphs import components, degree_of
 from anonymip.instances import Attribute
-from anonymip.objectives import Suppressions
+from anonymip.objectives import GCP, Suppressions
 from anonymip.objectives.language.protocol import declares
+from anonymip.objectives.language.record import Record, cells_of
 from anonymip.privacy import is_table_of
 from anonymip.problem import Problem
 from anonymip.publishing.cautions import Counts
@@ -79,6 +81,7 @@ def make_manifest(
     formulas_escaped: bool = False,
     suppressed: str = LEFT_OUT,
     homogeneous: Counts | None = None,
+    weighted: float | None = None,
 ) -> dict[str, Any]:
     """Return the manifest of a release that is not yet verified.
 
@@ -86,10 +89,11 @@ def make_manifest(
     keep_order, suppressed`: as in :func:`anonymip.publish`. `is_seeded`: whether the caller gave
     the source of randomness. `formulas_escaped`: whether cells that a spreadsheet would run have an
     apostrophe in front. `homogeneous`: how many classes share a sensitive value; None of a cover.
+    `weighted`: the gcp by sampling weights; None without.
     """
     problem, table = solution.problem, solution.problem.microdata.table
     value, bound = _published_value(solution), _published_bound(solution)
-    gone = left_out(solution, suppressed)
+    gone, weights = left_out(solution, suppressed), problem.microdata.weights
     return {
         "format": FORMAT,
         "recoding": claimed_form(solution),
@@ -100,6 +104,7 @@ def make_manifest(
         "objective": {"name": problem.objective.name, "value": value, **describe_costs(solution)},
         "ncp": solution.ncp,
         "gcp": solution.gcp,
+        **({} if weighted is None else {"weights": {"column": weights, "gcp": weighted}}),
         "bound": None
         if bound is None
         else {"value": bound.value, "method": bound.method, "proof": bound.proof},
@@ -135,6 +140,27 @@ def make_manifest(
             *_assumptions(solution, keep_order, is_seeded),
         ],
     }
+
+
+def weighted_gcp(
+    solution: Solution, published: NDArray[np.integer], shown: NDArray[np.integer]
+) -> float | None:
+    """Return the mean penalty of a cell by the sampling weights of a release; None without.
+
+    A suppressed record without a row counts with the mean weight of the others: its own is not to
+    be told from the loss.
+
+    `published`: (rows,) the records whose cells are published, `shown`: whose weights each shows.
+    """
+    problem = solution.problem
+    if problem.microdata.weights is None:
+        return None
+    record = Record(GCP().compile(problem).domains, cells_of(solution.description))
+    penalties = sum(record.spread[name] for name in problem.microdata.names)
+    weights = problem.microdata.sampling_weights[shown]
+    lost = float(np.average(penalties[published], weights=weights)) / problem.m
+    share = len(published) / problem.n
+    return share * lost + 1 - share
 
 
 def _describe_diversity(

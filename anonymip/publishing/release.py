@@ -52,6 +52,7 @@ from anonymip.publishing.manifest import (
     manifest_path,
     of_file,
     revealing_columns,
+    weighted_gcp,
 )
 from anonymip.publishing.pseudonyms import ALGORITHM, linked_rows, pseudonym_column, read_key
 from anonymip.publishing.suppressed import (
@@ -102,8 +103,7 @@ class Release:
     # Of a cover: (n,) the original whose sensitive and kept values published record i shows. With
     # it the release is undone, so it stands nowhere else.
     _matching: NDArray[np.integer] | None = field(default=None, repr=False)
-    # Of a table with units or pseudonyms: (rows,) the record whose untouched values each row
-    # shows, as private as the matching.
+    # With units or pseudonyms: (rows,) the record whose values each shows, private as the matching.
     _records: NDArray[np.integer] | None = field(default=None, repr=False)
 
     def read_back(
@@ -175,7 +175,10 @@ class Release:
         else:
             self._write_csv(new_table)
         promised = self.manifest if self.verified else as_verified(self.manifest)
-        new_manifest.write_text(_json(of_file(promised, new_table)), encoding="utf-8")
+        text = json.dumps(
+            of_file(promised, new_table), indent=2, allow_nan=False, ensure_ascii=False
+        )
+        new_manifest.write_text(f"{text}\n", encoding="utf-8")
         # Promised before it is done: without it nothing is put in place.
         self.read_back(new_table, new_manifest, original)
         return table, manifest
@@ -276,10 +279,6 @@ def _write_parquet(frame: pd.DataFrame, path: Path | BytesIO) -> None:
             "types or holds numbers too large",
             remedy="Write CSV, or give each column one type",
         ) from error
-
-
-def _json(document: dict[str, Any]) -> str:
-    return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def _quoting(frame: pd.DataFrame) -> Literal[0, 1]:
@@ -400,12 +399,12 @@ def publish(
             described.append({"name": name, "role": "pseudonym", "algorithm": ALGORITHM})
             ids = microdata.frame[name].iloc[shown].reset_index(drop=True)
             columns[name] = pseudonym_column(ids, microdata.table.missing, key)
-    frame = pd.DataFrame(columns)
+    frame, records = pd.DataFrame(columns), shown
     if keep_order:
         frame.index = microdata.original.index[microdata.rows[published]]
     else:
         shuffled = by_content_order(frame) if by_content else rng.permutation(len(frame))
-        frame, shown = frame.iloc[shuffled].reset_index(drop=True), shown[shuffled]
+        frame, records = frame.iloc[shuffled].reset_index(drop=True), shown[shuffled]
     cautions = [] if solution.many_suppressed is None else [solution.many_suppressed]
     cautions += [*nearly_unique_columns(microdata), *persons_of_several_rows(microdata)]
     cautions += starred_rows(solution, suppressed)
@@ -434,10 +433,11 @@ def publish(
             formulas_escaped=escape_formulas,
             suppressed=suppressed,
             homogeneous=homogeneous,
+            weighted=weighted_gcp(solution, published, shown),
         ),
         solution,
         _matching=matching,
-        _records=None if microdata.unit is None and not linking else shown,
+        _records=None if microdata.unit is None and not linking else records,
     )
 
 
@@ -580,9 +580,10 @@ def what_is_gone(release: Release, *, show_names: bool = False) -> list[str]:
     if gone["columns"]:
         lines.append(f"dropped columns are not published: {', '.join(gone['columns'])}")
     if gone["undeclared_columns"]:
-        nameless = "columns without a role are not published"
-        names = ", ".join(problem.microdata.undeclared)
-        lines.append(f"{nameless}: {names if show_names else gone['undeclared_columns']}")
+        names = (
+            ", ".join(problem.microdata.undeclared) if show_names else gone["undeclared_columns"]
+        )
+        lines.append(f"columns without a role are not published: {names}")
     return lines
 
 

@@ -325,6 +325,11 @@ def _refuse_unsuited(task: Task, first: Microdata) -> None:
             "pseudonyms are not made by parts: one key would have to reach every worker",
             remedy="Leave those columns out, or put pseudonyms in their place beforehand",
         )
+    if task.schema.weights is not None:
+        raise InputError(
+            "losses by sampling weights are not told by parts",
+            remedy="Keep the column as any other, and name it to risk",
+        )
     spec = find_method(str(settings["method"]))
     if spec.role == "exact" and spec.name != "split-carry":
         raise InputError(

@@ -250,6 +250,60 @@ def test_pseudonyms_in_place_of_ids(shell: Shell, told: str) -> None:
     assert shell.read("release.csv").splitlines()[0] in ("age", "age,ill")
 
 
+SURVEY = "age,weight,ill\n" + "".join(
+    f"{age},{1 + age % 4},{'ab'[age % 2]}\n" for age in range(30, 42)
+)
+
+
+@pytest.mark.parametrize("told", ["option", "schema"])
+def test_sampling_weights(shell: Shell, told: str) -> None:
+    """By option or schema: published, told beside the plain loss, verified, and used by risk."""
+    shell.write("survey.csv", SURVEY)
+    asked = ["-q", "age", "--sensitive", "ill", "--weights", "weight"]
+    if told == "schema":
+        toml = '[table]\nsensitive = ["ill"]\nweights = "weight"\n[attributes.age]'
+        shell.write("survey.toml", toml)
+        asked = []
+    before = shell("risk", "survey.csv", *asked)
+    assert "expected population uniques" in before.out
+    output = ["-o", "release.csv", "--report", "report.html", "--json", "release.json"]
+    outcome = shell("anonymize", "survey.csv", *asked, "-k", 3, *output)
+    assert outcome.code == 0, outcome.err
+    assert "gcp by the weights of 'weight', an estimate for the population:" in outcome.out
+    (record,) = json.loads(shell.read("release.json"))
+    manifest = json.loads(shell.read("release.csv.manifest.json"))
+    assert record["weighted_gcp"] == manifest["weights"]["gcp"] > 0
+    assert "Counted by the sampling weights of weight" in shell.read("report.html")
+    verified = shell("verify", "survey.csv", "release.csv")
+    assert "The loss by the weights of 'weight' was computed again" in verified.out
+    after = shell("risk", "survey.csv", "release.csv")
+    assert "individual risk" in after.out
+
+
+@pytest.mark.parametrize("option", [["--unit", "patient"], ["--pseudonym", "patient"]])
+def test_comparisons_know_the_roles(shell: Shell, option: list[str]) -> None:
+    """Of a comparison k counts units, and ids that have pseudonyms are no forgotten columns."""
+    shell.write("visits.csv", VISITS)
+    roles = ["-q", "age", "--sensitive", "ill", *option]
+    outcome = shell(
+        "compare", "visits.csv", *roles, "-k", 3, "--methods", "mondrian", "--json", "-"
+    )
+    assert outcome.code == 0, outcome.err
+    (record,) = outcome.records()
+    persons = [{line.split(",")[0] for line in VISITS.splitlines()[1:]}]
+    if option[0] == "--unit":
+        lines = VISITS.splitlines()[1:]
+        persons = [
+            {
+                line.split(",")[0]
+                for line, one in zip(lines, record["groups"], strict=True)
+                if one == g
+            }
+            for g in set(record["groups"])
+        ]
+    assert min(map(len, persons)) >= 3
+
+
 @pytest.mark.parametrize("told", ["option", "schema"])
 def test_risk_counts_persons(shell: Shell, told: str) -> None:
     """Before by option or schema; after, the manifest of the release says the unit."""

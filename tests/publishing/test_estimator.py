@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from anonymip import Anonymizer, Diversity, InputError, anonymize
+from anonymip.errors import ReleaseWarning
 
 AGES = [34, 36, 61, 65, 41, 43]
 
@@ -65,6 +66,30 @@ def test_every_row_is_wanted() -> None:
     table.loc[0, "age"] = pd.NA
     with pytest.raises(InputError, match="1 of 6 records would be left out"):
         Anonymizer(k=2, drop=["ill"], missing="drop").fit(table)
+
+
+def test_units_pseudonyms_and_weights() -> None:
+    """Columns that settings give a role are no quasi-identifiers; k counts units."""
+    visits = pd.concat([people(), people()]).assign(who=[*"ababcc", *"ddefef"], w=range(1, 13))
+    visits = visits.reset_index(drop=True)
+    asked = {"unit": "who", "weights": "w"}
+    step = Anonymizer(k=2, sensitive=["ill"], settings=asked)
+    with pytest.warns(ReleaseWarning, match="nearly unique"):
+        found = step.fit_transform(visits)
+    assert list(found) == ["age", "sex", "ill", "w"]
+    assert visits["who"].groupby([found["age"], found["sex"]]).nunique().min() >= 2
+    assert step.release_.manifest["weights"]["column"] == "w"
+    assert step.release_.verify().ok
+    step.set_params(settings={**asked, "pseudonyms": ["who"]})
+    with pytest.warns(ReleaseWarning, match="links the rows"):
+        found = step.fit_transform(visits)
+    assert found.groupby("who")["w"].apply(list).tolist() == (
+        visits.groupby(found["who"])["w"].apply(list).tolist()
+    )
+    assert visits["who"].groupby(found["who"]).nunique().max() == 1
+    refused = Anonymizer(k=2, recoding="freeform", settings={"unit": "who"})
+    with pytest.raises(InputError, match="does not count units"):
+        refused.fit(visits.drop(columns="w"))
 
 
 @pytest.mark.parametrize("kind", ["default", "pandas", "polars"])

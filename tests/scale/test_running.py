@@ -203,6 +203,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+def test_weights_are_refused(tmp_path: Path) -> None:
+    """Losses by sampling weights are told of whole tables."""
+    table = tmp_path / "survey.parquet"
+    pd.DataFrame({"age": range(40), "sex": "f", "town": "Ulm", "w": 2.5}).to_parquet(table)
+    with pytest.raises(InputError, match="sampling weights are not told"):
+        released(table, tmp_path / "release", schema=Schema(weights="w"), sensitive=[])
+
+
 @pytest.mark.parametrize(("given", "message"), REFUSED, ids=[text for _, text in REFUSED])
 def test_what_parts_cannot_keep_is_refused(
     people: Path, tmp_path: Path, given: dict[str, Any], message: str

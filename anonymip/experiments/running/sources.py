@@ -65,9 +65,9 @@ class TableSource:
         A named instance, ``census:n,m,seed``, ``library:NAME``, or a CSV or Parquet file.
     schema
         Schema of a file; None looks for a TOML file of the same name beside it.
-    quasi_identifiers, sensitive, keep, drop, missing
+    quasi_identifiers, sensitive, keep, drop, missing, unit
         Roles of the columns of a file, as the options ``-q``, ``--sensitive``, ``--keep``,
-        ``--drop`` and ``--missing`` give them.
+        ``--drop``, ``--missing`` and ``--unit`` give them.
     separator, encoding, decimal, sheet, missing_values
         How a file is written, where its schema does not say so, as the fields of
         :class:`anonymip.TableFormat`; None, and no texts, leave each as the schema has it.
@@ -95,6 +95,7 @@ class TableSource:
     keep: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     missing: str | None = None
+    unit: str | None = None
     attributes: tuple[str, ...] | int | None = None
     rows: int | None = None
     samples: Samples | None = None
@@ -142,18 +143,18 @@ class TableSource:
         """
         roles = (self.quasi_identifiers, self.sensitive, self.keep, self.drop)
         if self._is_named:
-            given = (self.missing, self.schema, *self._form.values())
+            given = (self.missing, self.unit, self.schema, *self._form.values())
             if any(roles) or any(one is not None for one in given):
                 raise InputError(
                     f"instance {self.instance} has its own schema",
                     remedy="Leave out schema, quasi_identifiers, sensitive, keep, drop, missing, "
-                    "and what says how a file is written",
+                    "unit, and what says how a file is written",
                 )
             whole = load_instance(self.instance)
         else:
             schema = self._schema(folder)
-            if any(roles) or self.missing is not None:
-                schema = (schema or Schema()).with_roles(*roles, self.missing)
+            if any(roles) or self.missing is not None or self.unit is not None:
+                schema = (schema or Schema()).with_roles(*roles, self.missing, self.unit)
             if any(one is not None for one in self._form.values()):
                 schema = (schema or Schema()).with_format(**self._form)
             whole = load_instance(str(folder / self.instance), schema)

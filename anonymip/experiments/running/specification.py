@@ -351,7 +351,7 @@ _EXPERIMENT_KEYS = keys_of(
     a_whole_number_or_a_list="k",
 )
 _TABLE_KEYS = keys_of(
-    a_text="instance schema missing name separator encoding decimal",
+    a_text="instance schema missing unit name separator encoding decimal",
     a_whole_number_or_a_text="sheet",
     a_list="quasi_identifiers sensitive keep drop missing_values",
     a_whole_number="rows",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anonymip.privacy.reading.cell_grammar import Cell
 from anonymip.privacy.reading.manifest_entries import StarCosts
@@ -29,13 +30,19 @@ def is_recomputed(manifest: Manifest) -> bool:
     return manifest.loss.name.lower() in _NCP_OBJECTIVES
 
 
-def normalised_penalty(published: PublishedTable, original: Original, left_out: int = 0) -> float:
+def normalised_penalty(
+    published: PublishedTable,
+    original: Original,
+    left_out: int = 0,
+    weights: NDArray[np.float64] | None = None,
+) -> float:
     """Return the ncp: the sum over all cells of the share of the domain that they leave open.
 
     A numeric cell costs (upper - lower) / (U - L), a categorical one (values - 1) / (|A| - 1),
     a suppressed one 1; a domain of a single value costs 0. A missing number costs 0, and 1 where
     the cell may be any number as well. The `left_out` suppressed records
-    without a row cost what a row of stars costs.
+    without a row cost what a row of stars costs. `weights`: (n,) of the rows; a record without a
+    row has their mean. None for 1.
 
     Complexity: O(n m).
 
@@ -43,12 +50,12 @@ def normalised_penalty(published: PublishedTable, original: Original, left_out: 
     ----------
     K. Doka et al., "k-anonymization by freeform generalization", 2015, equations 1 to 3.
     """
-    total = float(left_out * published.m)
+    total = float(left_out * published.m * (1 if weights is None else weights.mean()))
     for attribute, (column, cells) in enumerate(
         zip(published.columns, published.cells, strict=True)
     ):
         width = _width(original, attribute, is_numeric=column.is_numeric)
-        rows = np.bincount(published.codes[:, attribute], minlength=len(cells))
+        rows = np.bincount(published.codes[:, attribute], weights, minlength=len(cells))
         total += float(rows @ np.array([_penalty(cell, width) for cell in cells], np.float64))
     return total
 
@@ -69,6 +76,21 @@ def loss_problems(manifest: Manifest, ncp: float, cells: int) -> list[str]:
         for name, claimed, found in claims
         if not _same(claimed, found)
     ]
+
+
+def weighted_problems(
+    manifest: Manifest, published: PublishedTable, original: Original, weights: NDArray[np.float64]
+) -> list[str]:
+    """Return where the loss by sampling weights differs from that of the published table.
+
+    `weights`: (n,) as the rows show them. Complexity: O(n m).
+    """
+    hidden, claimed = manifest.left_out.suppressed, manifest.loss.weighted_gcp
+    total = normalised_penalty(published, original, hidden, weights)
+    found = total / (published.m * weights.mean() * (published.n + hidden))
+    if claimed is not None and _same(claimed, found):
+        return []
+    return [f"The manifest claims a weighted gcp of {claimed}; the rows give {found:.10g}."]
 
 
 def star_cost_problems(

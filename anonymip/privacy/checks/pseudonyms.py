@@ -13,7 +13,7 @@ import hmac
 import re
 from base64 import b32encode
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,7 @@ from anonymip.privacy.reading.text_tables import TextColumn, distinct, paired_co
 _FORM = re.compile("[A-Z2-7]{20}")
 
 
-def read_key(given: bytes | str | Path) -> bytes:
+def _read_key(given: bytes | str | Path) -> bytes:
     """Return a key, or that in a file, whose last line break is no part of it."""
     if isinstance(given, bytes):
         return given
@@ -39,8 +39,14 @@ def read_key(given: bytes | str | Path) -> bytes:
         ) from None
 
 
-def computed(name: str, ids: TextColumn, key: bytes) -> TextColumn:
-    """Return the pseudonyms that a key gives the ids of a column; none for missing ones."""
+def of_key(ids: Mapping[str, TextColumn], key: bytes | str | Path) -> dict[str, TextColumn]:
+    """Return the pseudonyms that a key, or that in a file, gives to columns of ids."""
+    known = _read_key(key)
+    return {name: _computed(name, column, known) for name, column in ids.items()}
+
+
+def _computed(name: str, ids: TextColumn, key: bytes) -> TextColumn:
+    """Return the pseudonyms of a column; none for missing ids."""
     values, index = distinct(ids.texts)
     if ids.nature in ("number", "single"):
         values = [value.removesuffix(".0") for value in values]
@@ -129,14 +135,23 @@ def _kinds(
     return Counter(part.tobytes() for part in parts if len(part))
 
 
-def told(names: Sequence[str], *, in_order: bool, by_key: bool) -> str:
-    """Return what is checked of the pseudonyms of these columns."""
-    columns = ", ".join(map(repr, names))
+def finding(
+    published: PublishedTable, original: Original, *, in_order: bool, by_key: bool
+) -> tuple[str, list[str]]:
+    """Return what is checked of all columns of pseudonyms, and what is wrong with them."""
+    in_order = in_order and published.n == original.n
+    problems = []
+    for name, column in published.pseudonyms.items():
+        problems += form_problems(name, column, original.ids[name])
+        if not problems and not by_key:
+            problems += link_problems(name, published, original, in_order=in_order)
+    columns = ", ".join(map(repr, published.pseudonyms))
     if by_key:
-        return f"The pseudonyms of {columns} are those that the key gives to the ids."
+        return f"The pseudonyms of {columns} are those that the key gives to the ids.", problems
     if in_order:
-        return f"The pseudonyms of {columns} stand for the ids row by row, one for one."
-    return (
+        return f"The pseudonyms of {columns} stand for the ids row by row, one for one.", problems
+    sentence = (
         f"The pseudonyms of {columns} have as many rows, with the same sensitive and kept values, "
         "as ids of the original; whose each is, shuffled rows do not show without the key."
     )
+    return sentence, problems

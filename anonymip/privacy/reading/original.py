@@ -282,11 +282,13 @@ class Schema:
     policies: Mapping[str, str] = field(default_factory=dict)
     unit: str | None = None
     pseudonyms: tuple[str, ...] = ()
+    weights: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that have a role."""
-        return (*self.kinds, *self.sensitive, *self.keep, *self.drop, *self.pseudonyms)
+        weights = () if self.weights is None else (self.weights,)
+        return (*self.kinds, *self.sensitive, *self.keep, *self.drop, *self.pseudonyms, *weights)
 
     def role_of(self, name: str) -> str | None:
         """Return the declared role of a column, None if it has none."""
@@ -294,6 +296,8 @@ class Schema:
             return "quasi-identifier"
         roles = {"sensitive": self.sensitive, "keep": self.keep, "drop": self.drop}
         roles["pseudonym"] = self.pseudonyms
+        if self.weights not in self.sensitive:
+            roles["keep"] = (*self.keep, str(self.weights))
         return next((role for role, names in roles.items() if name in names), None)
 
 
@@ -341,6 +345,7 @@ def read_schema(path: str | Path | None) -> Schema | None:
         {name: str(given["missing"]) for name, given in attributes.items() if "missing" in given},
         table.get("unit"),
         _texts(table, "pseudonyms", file) or (),
+        table.get("weights"),
     )
 
 

@@ -84,6 +84,8 @@ class ClaimedLoss:
     status: str
     star_costs: StarCosts | None = None
     suppression_price: float | None = None
+    weights: str | None = None
+    weighted_gcp: float | None = None
 
 
 @dataclass(frozen=True)
@@ -250,6 +252,7 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
             number_of(objective, "suppression_price", "objective.")
             if "suppression_price" in objective
             else None,
+            *_weighted(document, columns),
         ),
         suppressed=value_of(document, "suppressed", int),
         order=one_of(document, "order", ("shuffled", "kept")),
@@ -265,6 +268,17 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         homogeneous=read_homogeneous(document.get("homogeneous"), is_cover=recoding in COVERS),
         unit=_unit(document, recoding, columns),
     )
+
+
+def _weighted(
+    document: Mapping[str, Any], columns: Sequence[Column]
+) -> tuple[str | None, float | None]:
+    """Return the column of sampling weights and the loss by them; None without."""
+    if "weights" not in document:
+        return None, None
+    given = value_of(document, "weights", dict)
+    kept = [column.name for column in columns if column.role in ("sensitive", "keep")]
+    return one_of(given, "column", kept, "weights."), number_of(given, "gcp", "weights.")
 
 
 def _unit(document: Mapping[str, Any], recoding: str, columns: Sequence[Column]) -> str | None:
@@ -359,7 +373,7 @@ _KEYS = frozenset(
         *("format", "recoding", "k", "n", "m", "objective", "ncp", "gcp", "bound", "gap"),
         *("status", "method", "options", "solver", "versions", "columns", "table", "order"),
         *("suppressed", "left_out", "homogeneous", "stars", "mask", "levels", "diversity"),
-        *("limits", "checked", "assumed", "seed", "unit", "parts"),
+        *("limits", "checked", "assumed", "seed", "unit", "weights", "parts"),
     }
 )
 #: Keys of the objects in a manifest, by the key of the object.
@@ -369,6 +383,7 @@ _INNER = {
     "table": {"separator", "encoding", "layout", "missing", "sha256", "formulas", "decimal"},
     "diversity": {"l", "distinct", "matches", "t", "ordered"},
     "left_out": LEFT_OUT_KEYS,
+    "weights": {"column", "gcp"},
 }
 _KEYS_OF_ROLES = {
     "quasi-identifier": {

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from anonymip import InputError, load_instance
-from anonymip.experiments import Samples, TableSource
+from anonymip import InputError, Problem, load_instance, solve
+from anonymip.experiments import Experiment, Samples, TableSource, run_experiment
 
 
 def test_samples_are_drawn_one_after_the_other() -> None:
@@ -85,3 +85,33 @@ def test_samples_that_are_too_large_are_refused() -> None:
         source.sample(source.load(Path()), 1)
     with pytest.raises(InputError, match="count of the samples is 0"):
         Samples(0, 5)
+
+
+def test_units_are_counted_in_experiments(tmp_path: Path) -> None:
+    """By a specification or the schema, whole tables, parts and samples: k counts units there."""
+    rows = "".join(f"{age},{'abc'[age % 3]},{age // 2}\n" for age in range(24))
+    (tmp_path / "visits.csv").write_text(f"age,ward,patient\n{rows}", encoding="utf-8")
+    table = 'instance = "visits.csv"\nquasi_identifiers = ["age", "ward"]'
+    for told, schema in (('unit = "patient"', ""), ("", '[table]\nunit = "patient"\n')):
+        (tmp_path / "visits.toml").write_text(f"{schema}[attributes.age]\n[attributes.ward]\n")
+        (tmp_path / "runs.toml").write_text(
+            f'name = "units"\nk = [3]\nmethods = [{{method = "initial"}}, {{method = "hp"}}]\n'
+            f"[[tables]]\n{table}\n{told}\n"
+            f"[[tables]]\n{table}\n{told}\nsamples = {{count = 2, size = 16, seed = 1}}\n"
+        )
+        experiment = Experiment.from_toml(tmp_path / "runs.toml")
+        for source in experiment.tables:
+            whole = source.load(tmp_path)
+            for number in source.numbers:
+                data = source.sample(whole, number)
+                assert data.unit == "patient"
+                problem = Problem(data, 3)
+                for choice in experiment.methods:
+                    labels = solve(problem, choice.method).classes
+                    assert labels is not None
+                    units = data.frame["patient"].groupby(labels.labels).nunique()
+                    assert units.min() >= 3
+        frame = run_experiment(experiment, isolate=False).frame
+        assert len(frame) == 6  # of three tables two methods
+        assert frame["loss"].notna().sum() == 6
+        assert frame["reason"].isna().all()
