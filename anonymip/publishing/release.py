@@ -175,9 +175,8 @@ class Release:
         else:
             self._write_csv(new_table)
         promised = self.manifest if self.verified else as_verified(self.manifest)
-        text = json.dumps(
-            of_file(promised, new_table), indent=2, allow_nan=False, ensure_ascii=False
-        )
+        promised = of_file(promised, new_table)
+        text = json.dumps(promised, indent=2, allow_nan=False, ensure_ascii=False)
         new_manifest.write_text(f"{text}\n", encoding="utf-8")
         # Promised before it is done: without it nothing is put in place.
         self.read_back(new_table, new_manifest, original)
@@ -406,7 +405,7 @@ def publish(
         shuffled = by_content_order(frame) if by_content else rng.permutation(len(frame))
         frame, records = frame.iloc[shuffled].reset_index(drop=True), shown[shuffled]
     cautions = [] if solution.many_suppressed is None else [solution.many_suppressed]
-    cautions += [*nearly_unique_columns(microdata), *persons_of_several_rows(microdata)]
+    cautions += nearly_unique_columns(microdata) + persons_of_several_rows(microdata)
     cautions += starred_rows(solution, suppressed)
     homogeneous, linking = None, [columns[name] for name in microdata.pseudonyms]
     if matching is None:
