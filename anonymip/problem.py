@@ -20,7 +20,7 @@ from anonymip.objectives.language.tables import size_of_exact
 from anonymip.recodings import Apart, Cap, Diversity, Limit, Recoding
 from anonymip.recodings.freeform import WITHOUT_DIVERSITY
 from anonymip.recodings.registry import as_recoding, published_form
-from anonymip.recodings.rules.diversity import Units
+from anonymip.recodings.rules.diversity import Units, of_rows
 from anonymip.recodings.rules.limits import met_by_sets, refuse_unfit
 from anonymip.recodings.suppression import MaySuppress, PricedSuppression
 from anonymip.runtime.frozen import Frozen
@@ -58,7 +58,8 @@ class Problem(Frozen):
         :func:`anonymip.load_objective` takes: a name, or ``FILE.py:NAME``, which runs the file.
     diversity
         What every class must hold of the sensitive columns; None asks for nothing. Of a table with
-        a unit it is :class:`~anonymip.recodings.rules.diversity.Units`, and cannot be given.
+        a unit it becomes :class:`~anonymip.recodings.rules.diversity.Units`, beside which it counts
+        rows.
     limits
         Generalizations that are forbidden: caps on attributes, values that must stay apart.
 
@@ -138,23 +139,24 @@ class Problem(Frozen):
 
     def _count_units(self) -> None:
         """Have k count units, if the table names them."""
-        diversity, unit = self.diversity, self.microdata.unit
+        unit = self.microdata.unit
+        asked = of_rows(self.diversity)
         if unit is None:
-            if isinstance(diversity, Units):
-                object.__setattr__(self, "diversity", None)
+            object.__setattr__(self, "diversity", asked)
             return
-        if diversity is not None and not isinstance(diversity, Units):
-            raise InputError(
-                "a diversity counts rows, and k counts units: what a person's repeated values "
-                "would mean for it is not said",
-                remedy=f"Leave out the diversity, or {argument('unit', ...)}",
-            )
         if self.recoding.name != "classes":
             raise InputError(
                 f"recoding {self.recoding.name} does not count units: its k counts rows",
                 remedy=f"Use {argument('recoding', 'classes')}",
             )
-        object.__setattr__(self, "diversity", Units(distinct=self.k, column=unit))
+        if asked is not None and asked.t is not None:
+            raise InputError(
+                "t-closeness is kept by releases by patterns and levels, whose k counts rows",
+                remedy=f"Ask for another diversity, or leave out {argument('unit', ...)}",
+            )
+        counted = self.microdata.counting(both=asked is not None)
+        object.__setattr__(self, "microdata", counted)
+        object.__setattr__(self, "diversity", Units(distinct=self.k, column=unit, beside=asked))
 
     def _check_diversity(self) -> None:
         diversity = self.diversity
@@ -164,7 +166,9 @@ class Problem(Frozen):
             raise InputError(
                 f"diversity is a {type(diversity).__name__}", remedy="Give Diversity(l=2)"
             )
-        if not self.microdata.counted:
+        units = diversity if isinstance(diversity, Units) else None
+        diversity = of_rows(diversity) or diversity
+        if not self.microdata.sensitive and diversity is not units:
             raise InputError(
                 "a diversity needs sensitive columns, and the table has none",
                 remedy=f"Name them with {argument('sensitive', ...)}, or in the schema",
@@ -184,18 +188,19 @@ class Problem(Frozen):
         most = self.most_suppressed
         if most and not self.is_capped:
             return
-        lacking = diversity.lacking(self.microdata.counted_codes, most)
+        lacking = (units or diversity).lacking(self.microdata.counted_codes, most)
         if lacking is not None:
             column, reason = lacking
             without = f", also without {most} records that may be suppressed" if most else ""
-            if isinstance(diversity, Units):
+            name = self.microdata.counted[column]
+            if units is not None and column == 0:
                 raise InputError(
-                    f"k is {self.k}, but in column {diversity.column!r} {reason}",
+                    f"k is {self.k}, but in column {name!r} {reason}",
                     remedy="Give a smaller k",
                 )
             raise InputError(
                 f"no release can have the {diversity} in classes or in sets of one size: in column "
-                f"{self.microdata.sensitive[column]!r} {reason}{without}",
+                f"{name!r} {reason}{without}",
                 remedy="Ask for less, choose other sensitive columns, or allow "
                 f"{'more ' if most else ''}suppression where the recoding does",
             )
@@ -279,8 +284,8 @@ class Problem(Frozen):
         recoding = self.recoding
         kind = _KINDS.get(recoding.name)
         release = f"release by {recoding.name}" if kind is None else f"{kind} release"
-        units = isinstance(self.diversity, Units)
-        asked = [f"k = {self.k} units" if units else f"k = {self.k}"]
+        diversity = of_rows(self.diversity)
+        asked = [f"k = {self.k} units" if isinstance(self.diversity, Units) else f"k = {self.k}"]
         if recoding.name == "pattern":
             asked.append("this mask")
         if getattr(recoding, "degrees", None) is not None:
@@ -291,8 +296,8 @@ class Problem(Frozen):
             asked.append(f"suppression{some}")
         if self.suppression_price is not None:
             asked.append("this price of it")
-        if self.diversity is not None and not units:
-            asked.append(str(self.diversity))
+        if diversity is not None:
+            asked.append(str(diversity))
         if self.limits:
             asked.append("these limits")
         listed = ", ".join(asked[:-1]) + (" and " if asked[1:] else "") + asked[-1]

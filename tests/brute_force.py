@@ -238,6 +238,8 @@ class Rules:
         Attribute and the most its cell may cover: range, number of values, or level.
     apart
         Attribute and two values that no cell may cover both.
+    units, of_units
+        Whom each record is about, and how many of these a class must hold; 0 for any number.
     """
 
     sensitive: tuple[tuple[Any, ...], ...] = ()
@@ -245,9 +247,13 @@ class Rules:
     distinct: int = 1
     caps: tuple[tuple[int, float], ...] = ()
     apart: tuple[tuple[int, Any, Any], ...] = ()
+    units: tuple[Any, ...] = ()
+    of_units: int = 0
 
     def met_by(self, table: Table, records: Sequence[int]) -> bool:
         """Return whether a class obeys all rules."""
+        if self.units and len({self.units[record] for record in records}) < self.of_units:
+            return False
         for values in self.sensitive:
             held = [values[record] for record in records]
             if len(set(held)) < self.distinct:

@@ -166,8 +166,6 @@ class Case:
         Diversity and limits; None for none.
     worst
         Whether the largest loss of a record counts, instead of the sum.
-    by_units
-        Whether the one sensitive column of the rules names units, of which k are asked for.
     """
 
     columns: tuple[Column, ...]
@@ -176,7 +174,6 @@ class Case:
     suppression: bool = False
     rules: Rules | None = None
     worst: bool = False
-    by_units: bool = False
 
     @property
     def n(self) -> int:
@@ -188,11 +185,11 @@ class Case:
         recoding = EquivalenceClasses(suppression=self.suppression)
         rules = Rules() if self.rules is None else self.rules
         data = microdata(self.columns, rules.sensitive)
-        if self.by_units:
-            data = replace(data, sensitive=(), unit="s0")
+        if rules.units:
+            data = replace(data, frame=data.frame.assign(unit=rules.units), unit="unit")
         lost = Bottleneck(self.loss.objective) if self.worst else self.loss.objective
         diversity = None
-        if not self.by_units and (rules.l > 1 or rules.distinct > 1):
+        if rules.l > 1 or rules.distinct > 1:
             diversity = Diversity(l=float(rules.l), distinct=rules.distinct)
         limits: list[Cap | Apart] = [Cap(data.names[a], most) for a, most in rules.caps]
         limits += [Apart(data.names[a], one, other) for a, one, other in rules.apart]
@@ -444,15 +441,28 @@ def ruled_cases(
 
 
 @st.composite
-def unit_cases(draw: st.DrawFn, smallest: int = 5, largest: int = 8, attributes: int = 2) -> Case:
-    """Draw a case of k units a class, of one to several records each, that has a release."""
+def unit_cases(
+    draw: st.DrawFn,
+    smallest: int = 5,
+    largest: int = 8,
+    attributes: int = 2,
+    *,
+    diverse: bool = False,
+) -> Case:
+    """Draw a case of k units a class, of one to several records each, that has a release.
+
+    The rows may have to be diverse beside, if asked for.
+    """
     case = draw(cases(smallest, largest, attributes))
     k = draw(st.integers(2, 3))
     units = draw(_listed(st.sampled_from("ABCDEF"), case.n))
     limits = draw(st.one_of(st.just(Rules()), rules(case.columns)))
-    asked = Rules((units,), distinct=k, caps=limits.caps, apart=limits.apart)
-    ruled = replace(case, k=k, rules=asked, by_units=True, worst=draw(st.booleans()))
+    if not diverse:
+        limits = Rules(caps=limits.caps, apart=limits.apart)
+    asked = replace(limits, units=units, of_units=k)
+    ruled = replace(case, k=k, rules=asked, worst=draw(st.booleans()))
     assume(len(set(units)) >= k and ruled.optimum() < math.inf)
+    assume(_table_is_diverse(ruled))
     return ruled
 
 

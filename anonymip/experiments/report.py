@@ -32,6 +32,7 @@ from anonymip.publishing import (
     what_is_gone,
 )
 from anonymip.recodings import PatternGuided
+from anonymip.recodings.rules.diversity import of_rows
 from anonymip.solution import Solution, gap_in_words
 
 #: Rows that are shown as examples, their columns, and signs of a cell: a set may name hundreds.
@@ -205,8 +206,8 @@ def _asked(solution: Solution) -> list[tuple[str, str]]:
     ]
     if problem.microdata.unit is not None:
         asked.append(("Unit", f"k counts the values of {problem.microdata.unit}, not rows"))
-    elif problem.diversity is not None:
-        asked.append(("Diversity", str(problem.diversity)))
+    if of_rows(problem.diversity) is not None:
+        asked.append(("Diversity", str(of_rows(problem.diversity))))
     asked += [("Limit", str(limit)) for limit in problem.limits]
     if isinstance(recoding, PatternGuided):
         asked.append(("Mask", str(recoding.mask)))

@@ -151,7 +151,8 @@ class Microdata(Frozen):
         if self.weights is not None:
             self.sampling_weights.setflags(write=False)
 
-    _kept_beside_fields = ("original", "kind", "_arrays")
+    _kept_beside_fields = ("original", "kind", "_arrays", "_counts_both")
+    _counts_both: ClassVar[bool] = False
     _arrays = Encoded()
     original = pd.DataFrame()
     kind: ClassVar[FrameKind | None] = None
@@ -269,13 +270,28 @@ class Microdata(Frozen):
 
     @property
     def counted(self) -> tuple[str, ...]:
-        """Columns whose values a class must have enough of: the unit, else the sensitive ones."""
-        return self.sensitive if self.unit is None else (self.unit,)
+        """Columns whose values a class must have enough of: the unit, else the sensitive ones.
+
+        Both, the unit first, where sensitive values are to be diverse beside it.
+        """
+        if self.unit is None:
+            return self.sensitive
+        return (self.unit, *self.sensitive) if self._counts_both else (self.unit,)
 
     @cached_property
     def counted_codes(self) -> NDArray[np.int32]:
         """(n, columns) int32, the values of the counted columns as codes."""
         return self.sensitive_codes if self.unit is None else self._codes_of(self.counted)
+
+    def counting(self, *, both: bool) -> Microdata:
+        """Return the same table that counts sensitive columns beside the unit, or does not."""
+        if both == self._counts_both:
+            return self
+        other = object.__new__(Microdata)
+        derived = ("counted_codes", "counted_values", "by_rows")
+        other.__dict__.update({k: v for k, v in self.__dict__.items() if k not in derived})
+        other.__dict__["_counts_both"] = both
+        return other
 
     @cached_property
     def by_rows(self) -> Microdata:

@@ -17,6 +17,7 @@ from anonymip.instances import Microdata
 from anonymip.instances.columns import is_number_text
 from anonymip.instances.inspection import repeated_ids
 from anonymip.instances.microdata import NEARLY_UNIQUE, distinct_values
+from anonymip.recodings import Diversity
 
 #: Share of the rows that columns may single out together before that is worth a word.
 _SINGLED_OUT = 0.1
@@ -134,10 +135,7 @@ def count_homogeneous(
     alike are one class, also those of stars, and those that the solution calls two classes.
     `microdata`: the table. `published`: (rows,) record of each row. Complexity: O(m n log n).
     """
-    labels = np.zeros(len(published), np.int64)
-    for column in cells:
-        wide = labels * len(published) + pd.factorize(column)[0]
-        labels = np.unique(wide, return_inverse=True)[1].ravel()
+    labels = _alike(cells, len(published))
     sizes = np.bincount(labels)
     counts: dict[str, dict[str, int]] = {}
     for name, codes in zip(
@@ -147,6 +145,54 @@ def count_homogeneous(
         one_value = np.bincount(pairs[0], minlength=len(sizes)) == 1
         counts[name] = {"classes": int(one_value.sum()), "rows": int(sizes[one_value].sum())}
     return counts
+
+
+def _alike(cells: Sequence[NDArray[np.object_]], rows: int) -> NDArray[np.int64]:
+    """Return (rows,) the class of each row, from 0."""
+    labels = np.zeros(rows, np.int64)
+    for column in cells:
+        wide = labels * rows + pd.factorize(column)[0]
+        labels = np.unique(wide, return_inverse=True)[1].ravel().astype(np.int64)
+    return labels
+
+
+def shared_by_units(
+    cells: Sequence[NDArray[np.object_]],
+    microdata: Microdata,
+    published: NDArray[np.integer],
+    diversity: Diversity | None,
+) -> list[str]:
+    """Return a caution for each sensitive column with a value that too many units of a class have.
+
+    A diversity counts rows, of which a unit has several. Too many are more than a share of 1/l, or
+    all of them where no share is asked for. Classes of which all rows share a value are not told.
+
+    `cells, microdata, published`: as in :func:`count_homogeneous`, the table with units.
+    `diversity`: what rows must hold; None for nothing. Complexity: O(m n log n).
+    """
+    labels = _alike(cells, len(published))
+    units = pd.factorize(microdata.frame[microdata.unit].astype(object).map(str))[0][published]
+    everybody = np.bincount(np.unique(np.stack([labels, units]), axis=1)[0])
+    over, under = (1, 1) if diversity is None else diversity.ratio
+    cautions = []
+    for name, codes in zip(
+        microdata.sensitive, microdata.sensitive_codes[published].T, strict=True
+    ):
+        owners = np.unique(np.stack([labels, codes, units]), axis=1)
+        values, having = np.unique(owners[:2], axis=1, return_counts=True)
+        most = np.zeros(len(everybody), np.int64)
+        np.maximum.at(most, values[0], having)
+        shared = most * over > everybody * under if over > under else most == everybody
+        count = int(np.sum(shared & (np.bincount(values[0]) > 1)))
+        if count:
+            share = f"more than 1/{over / under:g} of" if over > under else "all"
+            cautions.append(
+                f"in {count} {'class' if count == 1 else 'classes'} {share} the units have one "
+                f"value of {name!r}, though the rows show others: diversity counts rows. Who knows "
+                "how many rows a person has may learn it; publish one row for each unit to count "
+                "these"
+            )
+    return cautions
 
 
 def homogeneous_classes(counts: Counts, rows: int) -> list[str]:

@@ -29,7 +29,7 @@ from anonymip.publishing.cautions import Counts
 from anonymip.publishing.suppressed import LEFT_OUT, STARRED, left_out, suppression_assumptions
 from anonymip.recodings import Cap, Diversity, FullDomain, Limit, PatternGuided
 from anonymip.recodings.registry import published_form
-from anonymip.recodings.rules.diversity import Units
+from anonymip.recodings.rules.diversity import Units, of_rows
 from anonymip.solution import Bound, Solution, bound_text, relative_gap
 
 FORMAT = "anonymip-release/1"
@@ -132,7 +132,7 @@ def make_manifest(
         "left_out": gone,
         "homogeneous": homogeneous,
         **describe_stars(solution, suppressed),
-        "diversity": _describe_diversity(problem.diversity, solution.assignment),
+        "diversity": _describe_diversity(of_rows(problem.diversity), solution.assignment),
         "limits": [_describe_limit(limit) for limit in problem.limits],
         "checked": _checks(solution),
         "assumed": [
@@ -166,7 +166,7 @@ def weighted_gcp(
 def _describe_diversity(
     diversity: Diversity | None, assignment: Assignment
 ) -> dict[str, Any] | None:
-    if diversity is None or isinstance(diversity, Units):
+    if diversity is None:
         return None
     described: dict[str, Any] = {"l": float(diversity.l), "distinct": int(diversity.distinct)}
     if diversity.t is not None:
@@ -192,8 +192,9 @@ def _checks(solution: Solution) -> list[str]:
         units = isinstance(problem.diversity, Units)
         counted = f"units (column {problem.microdata.unit!r})" if units else "records"
         checks = [f"every class has at least k = {problem.k} {counted}"]
-        if problem.diversity is not None and not units:
-            checks.append(f"every class has the {problem.diversity}")
+        diversity = of_rows(problem.diversity)
+        if diversity is not None:
+            checks.append(f"every class has the {diversity}{' among its rows' * units}")
         checks += star_checks(solution)
     checks += [f"no published cell breaks the {limit}" for limit in problem.limits]
     if problem.compiled.tier == "members":
@@ -241,6 +242,8 @@ def _assumptions(solution: Solution, keep_order: bool, is_seeded: bool) -> list[
         assumed.append(f"the bound is what {source} reports")
     if solution.problem.microdata.pseudonyms:
         assumed.append("an adversary has no key of pseudonyms, and knows nobody by several rows")
+    if getattr(solution.problem.diversity, "beside", None) is not None:
+        assumed.append("an adversary does not know how many rows a unit has: diversity counts rows")
     assumed += solution.problem.compiled.assumed
     if solution.problem.compiled.tier == "members":
         assumed.append("4 digits of the objective give nothing away about values inside a class")

@@ -30,6 +30,7 @@ from anonymip.publishing.cautions import (
     homogeneous_classes,
     nearly_unique_columns,
     persons_of_several_rows,
+    shared_by_units,
     with_apostrophes,
 )
 from anonymip.publishing.cells import (
@@ -67,6 +68,7 @@ from anonymip.publishing.suppressed import (
 )
 from anonymip.publishing.workbooks import write_workbook
 from anonymip.recodings.registry import RECODINGS, published_form
+from anonymip.recodings.rules.diversity import of_rows
 from anonymip.runtime.kernels import announcing_compilation
 from anonymip.runtime.needed_kernels import kernels_left
 from anonymip.solution import Solution, gap_in_words
@@ -411,6 +413,9 @@ def publish(
     if matching is None:
         homogeneous = count_homogeneous(cells, microdata, published)
         cautions += homogeneous_classes(homogeneous, len(published))
+        if microdata.unit is not None:
+            asked = of_rows(solution.problem.diversity)
+            cautions += shared_by_units(cells, microdata, published, asked)
     cautions += linked_rows(linking, cells if matching is None else None, solution.problem)
     if escape_formulas:
         frame = with_apostrophes(frame)

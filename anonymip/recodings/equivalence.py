@@ -111,7 +111,7 @@ class EquivalenceClasses(PricedSuppression):
         """
         compiled = problem.compiled
         units = problem.diversity if isinstance(problem.diversity, Units) else None
-        if problem.diversity is not None and units is None:
+        if problem.diversity is not None and (units is None or units.beside is not None):
             return SizeLimit(None, "under a diversity a larger class may be needed")
         if not compiled.superadditive:
             return SizeLimit(None, f"the class loss is not superadditive: {compiled.obstacle}")

@@ -52,10 +52,10 @@ def write_table(folder: Path, asked: Asked) -> tuple[Path, Path]:
             )
     lines = [line for column in table.columns for line in _section(folder, column)]
     names = [name for name, _ in table.sensitive]
-    role = (
-        f"unit = {json.dumps(names[0])}" if asked.rules.unit else f"sensitive = {json.dumps(names)}"
-    )
-    lines += ["[table]", 'missing = ["", "NA"]', role]
+    lines += ["[table]", 'missing = ["", "NA"]']
+    if asked.rules.unit:
+        lines.append(f"unit = {json.dumps(names.pop(0))}")
+    lines.append(f"sensitive = {json.dumps(names)}")
     lines += [f"keep = {json.dumps([name for name, _ in table.kept])}", *_mask(asked)]
     schema.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return data, schema
@@ -126,7 +126,7 @@ def arguments_of(asked: Asked, rng: random.Random) -> list[str]:
         given += ["--most-suppressed", str(asked.most_suppressed)]
     if rules.l > 1:
         given += ["--l-diversity", repr(rules.l)]
-    if rules.distinct > 1 and not rules.unit:
+    if rules.distinct > 1:
         given += ["--distinct-diversity", str(rules.distinct)]
     if rules.t is not None:
         given += ["--t-closeness", repr(rules.t)]

@@ -158,12 +158,12 @@ def problem_of(asked: Asked) -> Problem:
     data = Microdata(
         frame_of(table),
         tuple(map(attribute_of, table.columns)),
-        sensitive=() if rules.unit else tuple(name for name, _ in table.sensitive),
+        sensitive=tuple(name for name, _ in table.sensitive[rules.unit > 0 :]),
         unit=table.sensitive[0][0] if rules.unit else None,
         keep=tuple(name for name, _ in table.kept),
     )
     diversity = None
-    if rules.diverse and not rules.unit:
+    if rules.of_rows:
         diversity = anonymip.Diversity(
             l=rules.l, distinct=rules.distinct, t=rules.t, ordered=rules.ordered
         )

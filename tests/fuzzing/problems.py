@@ -143,10 +143,13 @@ def _rules(rng: random.Random, asked: Asked) -> Rules:
 
 
 def _with_units(rng: random.Random, asked: Asked) -> Asked:
-    """Return a problem of k units a class in place of a diversity."""
+    """Return a problem of k units a class, beside a diversity of rows or in place of one."""
     units = tuple(rng.choice("ABCDEFGH"[: asked.k + 4]) for _ in range(asked.table.n))
-    rules = replace(asked.rules, l=1, distinct=asked.k, unit=True)
-    return replace(asked, table=replace(asked.table, sensitive=(("u", units),)), rules=rules)
+    rules, sensitive = replace(asked.rules, unit=asked.k), asked.table.sensitive
+    if rng.random() < 0.5:
+        rules, sensitive = replace(rules, l=1, distinct=1), ()
+    table = replace(asked.table, sensitive=(("u", units), *sensitive))
+    return replace(asked, table=table, rules=rules)
 
 
 def _cap(rng: random.Random, column: Column) -> float:

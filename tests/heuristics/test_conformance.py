@@ -281,9 +281,9 @@ def test_rules_and_the_largest_loss(case: Case) -> None:
 
 
 @settings(max_examples=40)
-@given(unit_cases())
+@given(unit_cases(diverse=True))
 def test_units(case: Case) -> None:
-    """Every class holds k different units, under limits as well."""
+    """Every class holds k different units, under limits and beside a diversity as well."""
     check_all(case)
 
 

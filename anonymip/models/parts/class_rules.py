@@ -86,19 +86,20 @@ def _companions_of(model: Any, i: int, others: Ints) -> list[Any]:
 def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
     context = model.context
     problem = context.problem
-    numerator, denominator = problem.diversity.ratio
-    if numerator <= denominator:
-        return
     codes = _sensitive(context)
+    ratios = [problem.diversity.asked_of(column)[:2] for column in range(codes.shape[1])]
     # A value too rare to fill its share of the smallest class never breaks the rule.
     bound = [
         (column, value)
-        for column in range(codes.shape[1])
+        for column, (numerator, denominator) in enumerate(ratios)
         for value, count in enumerate(np.bincount(codes[:, column]).tolist())
-        if count * numerator > denominator * problem.k
+        if numerator > denominator and count * numerator > denominator * problem.k
     ]
+    if not bound:
+        return
 
     def rule(model: Any, i: int, column: int, value: int) -> Any:
+        numerator, denominator = ratios[column]
         alike = codes[:, column] == value
         coefficients = [float(denominator)] * (problem.n - 1)
         others = np.flatnonzero(np.arange(problem.n) != i)
@@ -122,14 +123,15 @@ def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
 
 def _add_distinct_values(model: pyo.ConcreteModel) -> None:
     context = model.context
-    distinct = context.problem.diversity.distinct
-    if distinct <= 1:
-        return
     codes = _sensitive(context)
+    least = [context.problem.diversity.asked_of(column)[2] for column in range(codes.shape[1])]
+    columns = [column for column, distinct in enumerate(least) if distinct > 1]
+    if not columns:
+        return
     others = [
         (i, column, value)
         for i in range(len(codes))
-        for column in range(codes.shape[1])
+        for column in columns
         for value in np.unique(codes[:, column]).tolist()
         if value != codes[i, column]
     ]
@@ -159,16 +161,17 @@ def _add_distinct_values(model: pyo.ConcreteModel) -> None:
             if value != codes[i, column]
         ]
         coefficients = [1.0] * len(held)
+        others = least[column] - 1.0
         if context.suppression:
             held.append(model.suppress[i])
-            coefficients.append(distinct - 1.0)
+            coefficients.append(others)
         if not held:
             return pyo.Constraint.Infeasible
-        return (distinct - 1.0, linear(0.0, coefficients, held), None)
+        return (others, linear(0.0, coefficients, held), None)
 
     model.distinct_values = pyo.Constraint(
         model.rows,
-        range(codes.shape[1]),
+        columns,
         rule=distinct_values,
         doc="a class holds at least so many sensitive values, its record's own among them",
     )

@@ -192,6 +192,11 @@ class Diversity:
             return min(ceil(self.l), _MOST), 1
         return Fraction(self.l).limit_denominator(10**6).as_integer_ratio()
 
+    def asked_of(self, column: int) -> tuple[int, int, int]:
+        """Return the ratio, and the number of values, that are asked of a counted column."""
+        del column  # of each the same
+        return (*self.ratio, int(self.distinct))
+
     def met_by(self, sensitive: NDArray[np.integer]) -> Flags:
         """Return (B,) whether the classes of the given sensitive codes are diverse.
 
@@ -200,14 +205,14 @@ class Diversity:
         sensitive
             (B, s, columns) codes of the members.
         """
-        numerator, denominator = self.ratio
         batch, size, columns = sensitive.shape
         met = np.ones(batch, np.bool_)
         for column in range(columns):
+            numerator, denominator, least = self.asked_of(column)
             codes = np.sort(sensitive[:, :, column], axis=1)
             new = np.ones((batch, size), np.bool_)
             new[:, 1:] = codes[:, 1:] != codes[:, :-1]
-            met &= new.sum(axis=1) >= self.distinct
+            met &= new.sum(axis=1) >= least
             begins = np.maximum.accumulate(np.where(new, np.arange(size), 0), axis=1)
             most = (np.arange(size) - begins + 1).max(axis=1)
             met &= most * numerator <= size * denominator
@@ -229,8 +234,8 @@ class Diversity:
         """
         labels = classes.labels
         kept = labels != SUPPRESSED
-        numerator, denominator = self.ratio
         for column in range(sensitive.shape[1]):
+            numerator, denominator, least = self.asked_of(column)
             width = int(sensitive[:, column].max()) + 1
             pairs, counts = np.unique(
                 labels[kept].astype(np.int64) * width + sensitive[kept, column], return_counts=True
@@ -239,7 +244,7 @@ class Diversity:
             distinct = np.bincount(label, minlength=classes.count)
             most = np.zeros(classes.count, np.int64)
             np.maximum.at(most, label, counts)
-            bad = (distinct < self.distinct) | (most * numerator > classes.sizes * denominator)
+            bad = (distinct < least) | (most * numerator > classes.sizes * denominator)
             if bad.any():
                 return int(np.argmax(labels == int(bad.argmax())))
         return None
@@ -266,12 +271,12 @@ class Diversity:
         -----
         Complexity: O(n + classes x values) for each column.
         """
-        numerator, denominator = self.ratio
         sizes = np.bincount(labels, minlength=count)
         met = np.ones(count, np.bool_)
-        for column in microdata.counted_codes.T:
+        for at, column in enumerate(microdata.counted_codes.T):
+            numerator, denominator, least = self.asked_of(at)
             counts = _tally(column.astype(np.int64), records, labels, count)
-            met &= np.count_nonzero(counts, axis=1) >= self.distinct
+            met &= np.count_nonzero(counts, axis=1) >= least
             met &= counts.max(axis=1, initial=0) * numerator <= sizes * denominator
         if self.t is not None:
             for scale in sensitive_scales(microdata, ordered=self.ordered):
@@ -319,9 +324,9 @@ class Diversity:
         left_out
             Records that a partition may leave out: those whose leaving helps most.
         """
-        numerator, denominator = self.ratio
         n = len(sensitive)
         for column in range(sensitive.shape[1]):
+            numerator, denominator, least = self.asked_of(column)
             counts = np.bincount(sensitive[:, column])
             most, distinct = int(counts.max()), int(np.count_nonzero(counts))
             # If enough records of the most frequent value leave, it no longer makes up too much.
@@ -330,7 +335,7 @@ class Diversity:
                     f"{most} of {n} records share a value, at most n / l = "
                     f"{n * denominator // numerator} may"
                 )
-            if distinct < self.distinct:
+            if distinct < least:
                 return column, f"there are {distinct} values"
         return None
 
@@ -362,15 +367,25 @@ class Units(Diversity):
     """At least so many units a class, such as persons who have several rows each.
 
     A class with k distinct units has k distinct values of the column that names them. All that
-    keeps distinct diversity keeps this as well.
+    keeps distinct diversity keeps this as well. Counted columns are that of the units, and where
+    rows are to be diverse too the sensitive ones behind it.
 
     Parameters
     ----------
     column
         Whose values are the units.
+    beside
+        What the rows of a class must hold of the sensitive columns; None asks for nothing.
     """
 
     column: str = ""
+    beside: Diversity | None = None
+
+    def asked_of(self, column: int) -> tuple[int, int, int]:
+        """Return what is asked of a counted column: the units, or a sensitive one behind them."""
+        if column == 0 or self.beside is None:
+            return 1, 1, int(self.distinct)
+        return self.beside.asked_of(column - 1)
 
     def largest(self, units: NDArray[np.integer]) -> int:
         """Return how many rows a class needs at most that cannot be cut into two such classes.
@@ -401,7 +416,13 @@ class Units(Diversity):
         return [piece for part in parts for piece in self.cut(part, units)]
 
     def __str__(self) -> str:
-        return f"minimum of {self.distinct} units (column {self.column!r})"
+        counted = f"minimum of {self.distinct} units (column {self.column!r})"
+        return counted if self.beside is None else f"{counted} and the {self.beside}"
+
+
+def of_rows(diversity: Diversity | None) -> Diversity | None:
+    """Return what rows of a class must hold of the sensitive columns, units left out."""
+    return diversity.beside if isinstance(diversity, Units) else diversity
 
 
 def _tally(

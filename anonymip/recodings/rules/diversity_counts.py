@@ -27,17 +27,14 @@ class DiversityRule(Packed):
         diversity.
     starts
         (columns + 1,) int64, where the numbers of each column begin; the last entry ends them.
-    numerator, denominator
-        No value makes up more than denominator/numerator of a set.
-    distinct
-        Least number of values of a set.
+    asked
+        (columns, 3) int64, of each column a numerator, a denominator and a number: no value makes
+        up more than denominator/numerator of a set, and a set has so many values at least.
     """
 
     values: Ints
     starts: Ints
-    numerator: int
-    denominator: int
-    distinct: int
+    asked: Ints
 
     def of_rows(self, rows: NDArray[np.integer]) -> DiversityRule:
         """Return the rule for some of the rows, or for all in another order."""
@@ -65,9 +62,11 @@ class ValueCounts(Packed):
 def diversity_rule(diversity: Diversity | None, microdata: Microdata) -> DiversityRule:
     """Return the rule for all records of a table; without a diversity one that any set keeps."""
     if diversity is None:
-        return DiversityRule(np.zeros((microdata.n, 0), np.int64), np.zeros(1, np.int64), 0, 1, 1)
+        nothing = np.zeros((microdata.n, 0), np.int64), np.zeros((0, 3), np.int64)
+        return DiversityRule(nothing[0], np.zeros(1, np.int64), nothing[1])
     values, starts = microdata.counted_values
-    return DiversityRule(values, starts, *diversity.ratio, int(diversity.distinct))
+    asked = [diversity.asked_of(column) for column in range(values.shape[1])]
+    return DiversityRule(values, starts, np.array(asked, np.int64))
 
 
 def new_counts(rule: DiversityRule, levels: int = 1) -> ValueCounts:
@@ -82,11 +81,12 @@ def new_counts(rule: DiversityRule, levels: int = 1) -> ValueCounts:
 
 
 @kernel
-def meets(rule: DiversityRule, most: int, distinct: int, size: int) -> bool:
+def meets(rule: DiversityRule, c: int, most: int, distinct: int, size: int) -> bool:
     """Return whether a set is diverse in a column: its size and what is in its column."""
-    return distinct >= rule.distinct and (
-        rule.numerator <= rule.denominator or most * rule.numerator <= size * rule.denominator
-    )
+    over, under = rule.asked[c, 0], rule.asked[c, 1]
+    if distinct < rule.asked[c, 2]:
+        return False
+    return bool(over <= under or most * over <= size * under)
 
 
 @kernel
@@ -123,7 +123,7 @@ def count_out(rule: DiversityRule, counts: ValueCounts, row: int) -> None:
         counts.held[value] = old - 1
         counts.distinct[0, c] -= old == 1
         # Without shares nobody asks how frequent a value is, and units are too many to look at.
-        if rule.numerator <= rule.denominator or old < counts.most[0, c]:
+        if rule.asked[c, 0] <= rule.asked[c, 1] or old < counts.most[0, c]:
             continue
         counts.tied[0, c] -= 1
         if counts.tied[0, c] > 0:
@@ -157,7 +157,8 @@ def may_be_diverse(
     With as many rows as it has, whether it is.
     """
     for c in range(rule.values.shape[1]):
-        if not meets(rule, counts.most[level, c], counts.distinct[level, c] + reach - size, reach):
+        distinct = counts.distinct[level, c] + reach - size
+        if not meets(rule, c, counts.most[level, c], distinct, reach):
             return False
     return True
 
@@ -180,7 +181,7 @@ def stays_diverse(
             if come >= 0:
                 distinct += counts.held[come] == 0
                 most = max(most, counts.held[come] + 1)
-        if not meets(rule, most, distinct, after):
+        if not meets(rule, c, most, distinct, after):
             return False
     return True
 
@@ -194,8 +195,9 @@ def rows_lacking(rule: DiversityRule, counts: ValueCounts, size: int, joining: i
         if joining >= 0:
             held = counts.held[rule.values[joining, c]]
             most, distinct = max(most, held + 1), distinct + (held == 0)
-        lacking = max(lacking, rule.distinct - distinct)
-        if rule.numerator > rule.denominator:
-            wanted = -(-most * rule.numerator // rule.denominator)
+        over, under = rule.asked[c, 0], rule.asked[c, 1]
+        lacking = max(lacking, rule.asked[c, 2] - distinct)
+        if over > under:
+            wanted = -(-most * over // under)
             lacking = max(lacking, wanted - after)
     return lacking

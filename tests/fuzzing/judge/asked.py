@@ -51,7 +51,7 @@ class Asked:
     @property
     def shown(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Columns that a release shows untouched, with their values."""
-        return (*(() if self.rules.unit else self.table.sensitive), *self.table.kept)
+        return (*self.table.sensitive[self.rules.unit > 0 :], *self.table.kept)
 
     def optimum(self) -> tuple[bool, Fraction | None]:
         """Return whether the optimum is known, and what it is; None if nothing is allowed."""

@@ -268,7 +268,7 @@ def _class_problems(asked: Asked, rows: list[dict[str, Any]]) -> list[str]:
     for alike in classes.values():
         if len(alike) < asked.k:
             wrong.append(f"a class of {len(alike)} rows")
-        for name, values in () if asked.rules.unit else asked.table.sensitive:
+        for name, values in asked.table.sensitive[asked.rules.unit > 0 :]:
             if not asked.rules.allow_values([row[name] for row in alike], values):
                 wrong.append("a class without the diversity")
     return wrong

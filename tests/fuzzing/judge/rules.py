@@ -28,7 +28,8 @@ class Rules:
     apart
         Column and two values that no cell may cover both.
     unit
-        Whether the one sensitive column of the table names units, of which k are asked for.
+        How many units a class must hold, which the first sensitive column of the table names; 0
+        where it does not.
     """
 
     l: float = 1  # noqa: E741
@@ -37,18 +38,28 @@ class Rules:
     ordered: bool = False
     caps: tuple[tuple[int, float], ...] = ()
     apart: tuple[tuple[int, Any, Any], ...] = ()
-    unit: bool = False
+    unit: int = 0
 
     @property
     def diverse(self) -> bool:
+        """Whether something is asked of the sensitive values, or of units."""
+        return self.of_rows or self.unit > 0
+
+    @property
+    def of_rows(self) -> bool:
         """Whether something is asked of the sensitive values."""
         return self.l > 1 or self.distinct > 1 or self.t is not None
 
     def allow(self, table: Table, records: Sequence[int]) -> bool:
         """Return whether a set of records keeps all rules."""
+        sensitive = table.sensitive
+        if self.unit:
+            if len({sensitive[0][1][record] for record in records}) < self.unit:
+                return False
+            sensitive = sensitive[1:]
         return self.allow_cells(table, table.cells_of(records)) and all(
             self.allow_values([values[record] for record in records], values)
-            for _, values in table.sensitive
+            for _, values in sensitive
         )
 
     def allow_values(self, held: Sequence[str], everywhere: Sequence[str]) -> bool:

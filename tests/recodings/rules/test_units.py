@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from itertools import product
 
@@ -22,6 +23,7 @@ from anonymip import (
     anonymize,
     lower_bound,
     solve,
+    verify,
 )
 from anonymip.exact.column_generation.column_generation import relaxation_bound
 from anonymip.recodings.rules.diversity import Units
@@ -47,9 +49,9 @@ def visits(k: int = 2, **asked: object) -> Problem:
 
 @pytest.mark.parametrize("method", ["auto", "column-generation", "equivalence-mip"])
 @settings(max_examples=40)
-@given(case=unit_cases(largest=7))
+@given(case=unit_cases(largest=7, diverse=True))
 def test_exact_methods_equal_brute_force(method: str, case: Case) -> None:
-    """All units, losses, limits and suppressions: the least loss, proven, by classes of k units."""
+    """All losses, limits, diversities, suppressions: the least loss of classes of k units."""
     problem, best = case.problem(), case.optimum()
     if method == "column-generation":
         assume(not case.worst and problem.compiled.superadditive)
@@ -57,14 +59,13 @@ def test_exact_methods_equal_brute_force(method: str, case: Case) -> None:
     assert solution.is_optimal
     assert solution.objective == pytest.approx(best, rel=1e-6, abs=1e-9)
     assert case.rules is not None
-    units = case.rules.sensitive[0]
     for group in groups_of(solution.assignment):
-        assert len({units[record] for record in group}) >= case.k
+        assert case.rules.met_by(case.columns, group)
 
 
 @pytest.mark.parametrize("formulation", ["bigm", "set-partition"])
 @settings(max_examples=18)
-@given(case=unit_cases(largest=6))
+@given(case=unit_cases(largest=6, diverse=True))
 def test_formulations_equal_brute_force(formulation: str, case: Case) -> None:
     """The pair models count values a class holds; sets are listed up to the size needed."""
     solution = solve(case.problem(), "equivalence-mip", options={"formulation": formulation})
@@ -73,7 +74,7 @@ def test_formulations_equal_brute_force(formulation: str, case: Case) -> None:
 
 
 @settings(max_examples=40)
-@given(unit_cases())
+@given(unit_cases(diverse=True))
 def test_bounds_hold_and_larger_classes_gain_nothing(case: Case) -> None:
     """No bound exceeds the optimum, which classes of the size that is said to suffice reach."""
     problem, best = case.problem(), case.optimum()
@@ -148,11 +149,11 @@ def test_k_and_the_rule_go_together() -> None:
         ({"recoding": "freeform"}, "does not count units"),
         ({"recoding": "k-one"}, "does not count units"),
         ({"recoding": "full-domain"}, "does not count units"),
-        ({"diversity": Diversity(l=2)}, "a diversity counts rows"),
+        ({"diversity": Diversity(l=2)}, "a diversity needs sensitive columns"),
     ],
 )
 def test_what_has_no_units_refuses_them(asked: dict[str, object], said: str) -> None:
-    """Too few units, covers and levels, and a diversity beside them."""
+    """Too few units, covers and levels, and a diversity without sensitive columns."""
     with pytest.raises(InputError, match=said):
         visits(**asked)  # type: ignore[arg-type]
 
@@ -175,3 +176,58 @@ def test_limits_stand_beside_units() -> None:
     """What must stay apart stays apart."""
     release = anonymize(VISITS, ["age", "ward"], 2, unit="who", limits=Apart("age", 30, 60))
     assert release.verified
+
+
+def test_rows_are_diverse_beside_units() -> None:
+    """Both conditions are kept, told and verified; neither alone would do."""
+    table = VISITS.assign(ill=["a", "b", "a", "a", "b", "a", "b", "b"])
+    asked = {"sensitive": ["ill"], "unit": "who", "keep_order": True}
+    alone = anonymize(table, ["age", "ward"], 2, **asked)  # type: ignore[arg-type]
+    one_value = alone.manifest["homogeneous"]["ill"]["classes"]
+    diversity = Diversity(distinct=2)
+    release = anonymize(table, ["age", "ward"], 2, diversity=diversity, **asked)  # type: ignore[arg-type]
+    assert one_value > release.manifest["homogeneous"]["ill"]["classes"] == 0
+    assert release.solution.is_optimal
+    assert release.solution.objective >= alone.solution.objective
+    assert "k = 2 units and diversity 2 distinct" in release.solution.problem.release_name
+    assert release.manifest["unit"] == "who"
+    assert release.manifest["diversity"] == {"l": 1.0, "distinct": 2}
+    assert any("how many rows a unit has" in one for one in release.manifest["assumed"])
+    found = release.verify()
+    assert found.ok
+    assert any("units of 'who'" in one for one in found.checks)
+    assert any("promised diversity" in one for one in found.checks)
+    # What only one of the two conditions allows is no release of both.
+    claimed = {**alone.manifest, "diversity": {"l": 1.0, "distinct": 2}}
+    refused = verify(table, alone.frame, claimed)
+    assert any("lack the promised diversity" in one for one in refused.problems)
+    with pytest.raises(InputError, match="in column 'ill' there are 2 values"):
+        anonymize(table, ["age"], 2, diversity=Diversity(distinct=3), **asked)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="t-closeness is kept by releases by patterns"):
+        anonymize(table, ["age"], 2, diversity=Diversity(t=0.5), **asked)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("diversity", "told"),
+    [
+        (None, "all the units"),
+        (Diversity(l=2), "more than 1/2 of the units"),
+        (Diversity(l=1.2), ""),
+    ],
+)
+def test_persons_who_share_a_value_are_told(diversity: Diversity | None, told: str) -> None:
+    """Ann's other visits make the rows diverse, and not the persons: all had the flu."""
+    people = pd.DataFrame(
+        {
+            "who": ["Ann"] * 3 + ["Bea", "Cyd"],
+            "age": [30] * 5,
+            "ill": ["flu", "gout", "gout", "flu", "flu" if diversity is None else "cold"],
+        }
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        anonymize(people, ["age"], 3, sensitive=["ill"], unit="who", diversity=diversity)
+    messages = [str(one.message) for one in caught]
+    shared = [one for one in messages if "the units have one value" in one]
+    assert len(shared) == bool(told)
+    assert all(told in one and "in 1 class " in one for one in shared)
