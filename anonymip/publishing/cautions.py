@@ -17,7 +17,8 @@ from anonymip.instances import Microdata
 from anonymip.instances.columns import is_number_text
 from anonymip.instances.inspection import repeated_ids
 from anonymip.instances.microdata import NEARLY_UNIQUE, distinct_values
-from anonymip.recodings import Diversity
+from anonymip.problem import Problem
+from anonymip.recodings.rules.diversity import of_rows
 
 #: Share of the rows that columns may single out together before that is worth a word.
 _SINGLED_OUT = 0.1
@@ -158,18 +159,19 @@ def _alike(cells: Sequence[NDArray[np.object_]], rows: int) -> NDArray[np.int64]
 
 def shared_by_units(
     cells: Sequence[NDArray[np.object_]],
-    microdata: Microdata,
+    problem: Problem,
     published: NDArray[np.integer],
-    diversity: Diversity | None,
 ) -> list[str]:
     """Return a caution for each sensitive column with a value that too many units of a class have.
 
     A diversity counts rows, of which a unit has several. Too many are more than a share of 1/l, or
     all of them where no share is asked for. Classes of which all rows share a value are not told.
 
-    `cells, microdata, published`: as in :func:`count_homogeneous`, the table with units.
-    `diversity`: what rows must hold; None for nothing. Complexity: O(m n log n).
+    `cells, published`: as in :func:`count_homogeneous`. Complexity: O(m n log n).
     """
+    microdata, diversity = problem.microdata, of_rows(problem.diversity)
+    if microdata.unit is None:
+        return []
     labels = _alike(cells, len(published))
     units = pd.factorize(microdata.frame[microdata.unit].astype(object).map(str))[0][published]
     everybody = np.bincount(np.unique(np.stack([labels, units]), axis=1)[0])

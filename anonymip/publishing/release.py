@@ -68,7 +68,6 @@ from anonymip.publishing.suppressed import (
 )
 from anonymip.publishing.workbooks import write_workbook
 from anonymip.recodings.registry import RECODINGS, published_form
-from anonymip.recodings.rules.diversity import of_rows
 from anonymip.runtime.kernels import announcing_compilation
 from anonymip.runtime.needed_kernels import kernels_left
 from anonymip.solution import Solution, gap_in_words
@@ -413,9 +412,7 @@ def publish(
     if matching is None:
         homogeneous = count_homogeneous(cells, microdata, published)
         cautions += homogeneous_classes(homogeneous, len(published))
-        if microdata.unit is not None:
-            asked = of_rows(solution.problem.diversity)
-            cautions += shared_by_units(cells, microdata, published, asked)
+        cautions += shared_by_units(cells, solution.problem, published)
     cautions += linked_rows(linking, cells if matching is None else None, solution.problem)
     if escape_formulas:
         frame = with_apostrophes(frame)
