@@ -157,6 +157,18 @@ def _alike(cells: Sequence[NDArray[np.object_]], rows: int) -> NDArray[np.int64]
     return labels
 
 
+def cautions_of_classes(
+    cells: Sequence[NDArray[np.object_]], problem: Problem, published: NDArray[np.integer]
+) -> tuple[Counts, list[str]]:
+    """Return how many classes share a sensitive value, and cautions about them.
+
+    `cells, published`: as in :func:`count_homogeneous`.
+    """
+    counts = count_homogeneous(cells, problem.microdata, published)
+    shared = shared_by_units(cells, problem, published)
+    return counts, [*homogeneous_classes(counts, len(published)), *shared]
+
+
 def shared_by_units(
     cells: Sequence[NDArray[np.object_]],
     problem: Problem,

@@ -25,12 +25,10 @@ from anonymip.instances.readers import as_pandas
 from anonymip.privacy import DisclosureRisk, Verification, risk, verify
 from anonymip.problem import Problem
 from anonymip.publishing.cautions import (
-    count_homogeneous,
+    cautions_of_classes,
     formula_cells,
-    homogeneous_classes,
     nearly_unique_columns,
     persons_of_several_rows,
-    shared_by_units,
     with_apostrophes,
 )
 from anonymip.publishing.cells import (
@@ -410,9 +408,8 @@ def publish(
     cautions += starred_rows(solution, suppressed)
     homogeneous, linking = None, [columns[name] for name in microdata.pseudonyms]
     if matching is None:
-        homogeneous = count_homogeneous(cells, microdata, published)
-        cautions += homogeneous_classes(homogeneous, len(published))
-        cautions += shared_by_units(cells, solution.problem, published)
+        homogeneous, shared = cautions_of_classes(cells, solution.problem, published)
+        cautions += shared
     cautions += linked_rows(linking, cells if matching is None else None, solution.problem)
     if escape_formulas:
         frame = with_apostrophes(frame)
