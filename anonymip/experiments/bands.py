@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from anonymip.instances import Attribute
 from anonymip.instances.scale import Unit, unit_of, unit_text
+from anonymip.runtime.arrays import Floats
 from anonymip.solution import Solution
 
 #: Bands of a column at most: more are no picture. A linear scale of which one band holds a larger
@@ -82,11 +83,7 @@ def bands(solution: Solution, a: int, records: NDArray[np.integer]) -> list[Band
 
 
 def _of_numbers(
-    solution: Solution,
-    a: int,
-    records: NDArray[np.integer],
-    shown: NDArray[np.integer],
-    k: int,
+    solution: Solution, a: int, records: NDArray[np.integer], shown: NDArray[np.integer], k: int
 ) -> list[Band]:
     """Return the bands of numbers or dates, rising."""
     microdata, cells = solution.problem.microdata, solution.description
@@ -130,12 +127,12 @@ def _of_numbers(
     return list(map(Band, names, (before / n).tolist(), (after / n).tolist()))
 
 
-def _largest(cuts: NDArray[np.float64], originals: NDArray[np.float64]) -> float:
+def _largest(cuts: Floats, originals: Floats) -> float:
     """Return the share of the fullest band."""
     return float(np.bincount(np.searchsorted(cuts, originals, side="right")).max() / len(originals))
 
 
-def _linear(attribute: Attribute, low: float, high: float, step: float) -> NDArray[np.float64]:
+def _linear(attribute: Attribute, low: float, high: float, step: float) -> Floats:
     """Return round ends of bands of one width, of dates by the calendar."""
     if attribute.kind == "date":
         return _calendar(cast(Unit, attribute.scale.precision), int(low), int(high) - 1)
@@ -151,7 +148,7 @@ def _linear(attribute: Attribute, low: float, high: float, step: float) -> NDArr
     return np.arange(np.floor(low / width) + 1, np.ceil(high / width)) * width
 
 
-def _calendar(unit: Unit, low: int, high: int) -> NDArray[np.float64]:
+def _calendar(unit: Unit, low: int, high: int) -> Floats:
     """Return the first units of months, quarters, years or decades, whichever are few enough."""
     years = [int(_first_year(end, unit)) for end in (low, high)]
     months = 12 * (high - low) / _A_YEAR[unit] / _MOST_BANDS
@@ -168,7 +165,7 @@ def _first_year(number: int, unit: Unit) -> str:
     return unit_text(number, unit)[:4]
 
 
-def _by_rank(middles: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+def _by_rank(middles: Floats, step: float) -> Floats:
     """Return ends between which as many published cells lie each, rounded to two digits."""
     ranks = np.quantile(middles, np.arange(1, _MOST_BANDS) / _MOST_BANDS)
     rounded = np.array([float(f"{value:.1e}") for value in ranks])
@@ -177,9 +174,7 @@ def _by_rank(middles: NDArray[np.float64], step: float) -> NDArray[np.float64]:
     return np.unique(rounded)
 
 
-def _merged(
-    cuts: NDArray[np.float64], originals: NDArray[np.float64], k: int
-) -> NDArray[np.float64]:
+def _merged(cuts: Floats, originals: Floats, k: int) -> Floats:
     """Return the ends that leave at least k originals in every band."""
     counts = np.bincount(np.searchsorted(cuts, originals, side="right"), minlength=len(cuts) + 1)
     kept: list[float] = []
@@ -194,9 +189,7 @@ def _merged(
     return np.array(kept, np.float64)
 
 
-def _names(
-    attribute: Attribute, cuts: NDArray[np.float64], step: float, values: list[NDArray[np.float64]]
-) -> list[str]:
+def _names(attribute: Attribute, cuts: Floats, step: float, values: list[Floats]) -> list[str]:
     """Return what the bands are called; the outer ones are open, so that nobody learns extremes."""
     if not len(cuts):
         return ["any number"]
@@ -221,11 +214,7 @@ def _names(
 
 
 def _of_values(
-    solution: Solution,
-    a: int,
-    records: NDArray[np.integer],
-    shown: NDArray[np.integer],
-    k: int,
+    solution: Solution, a: int, records: NDArray[np.integer], shown: NDArray[np.integer], k: int
 ) -> list[Band]:
     """Return the bands of texts: the commonest values that k records have, and all others."""
     microdata, cells = solution.problem.microdata, solution.description

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import Cover
 from anonymip.recodings import Diversity
 from anonymip.recodings.rules.diversity import RowsOfRecords
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -76,12 +77,12 @@ class View(Packed):
         Number of codes.
     """
 
-    set_start: NDArray[np.int64]
-    sets: NDArray[np.int64]
-    row_start: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    codes: NDArray[np.int64]
-    most: NDArray[np.int64]
+    set_start: Ints
+    sets: Ints
+    row_start: Ints
+    rows: Ints
+    codes: Ints
+    most: Ints
     distinct: int
     values: int
 
@@ -107,14 +108,14 @@ class Tally(Packed):
         (5,) at the places `TRIED`, `LISTED`, `STAMP`, `LISTED_BEFORE`, `TRIED_FOR_LITTLE`.
     """
 
-    lacks: NDArray[np.int64]
-    listed: NDArray[np.int64]
-    place: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    stamp: NDArray[np.int64]
-    touched: NDArray[np.int64]
-    cycle: NDArray[np.int64]
-    numbers: NDArray[np.int64]
+    lacks: Ints
+    listed: Ints
+    place: Ints
+    counts: Ints
+    stamp: Ints
+    touched: Ints
+    cycle: Ints
+    numbers: Ints
 
 
 def view_of(diversity: Diversity, sensitive: NDArray[np.integer], cover: Cover) -> View:
@@ -154,7 +155,7 @@ def tally_of(count: int, n: int, values: int, longest: int) -> Tally:
 
 
 @kernel
-def _lack(view: View, counts: NDArray[np.int64], given: NDArray[np.int64], record: int) -> int:
+def _lack(view: View, counts: Ints, given: Ints, record: int) -> int:
     """Return how many visible values are too many or missing in the rows of a record."""
     begin, end = view.row_start[record], view.row_start[record + 1]
     lack = 0
@@ -193,7 +194,7 @@ def _note(tally: Tally, pair: int, lack: int) -> None:
 
 
 @kernel
-def count_all(view: View, tally: Tally, given: NDArray[np.int64]) -> None:
+def count_all(view: View, tally: Tally, given: Ints) -> None:
     """Count what every record lacks in every assignment (count, n)."""
     count, n = given.shape
     for number in range(count):
@@ -219,7 +220,7 @@ def touch(view: View, tally: Tally, length: int) -> int:
 
 
 @kernel
-def recount(view: View, tally: Tally, given: NDArray[np.int64], number: int, touched: int) -> int:
+def recount(view: View, tally: Tally, given: Ints, number: int, touched: int) -> int:
     """Count again what the touched records lack in one assignment; return by how much it grew."""
     grown, n = 0, len(given)
     for at in range(touched):
@@ -238,7 +239,7 @@ def exchanged(
     matchings: NDArray[np.integer],
     rng: np.random.Generator,
     budget: Budget,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Return disjoint matchings of the same edges in which fewer records lack diversity, or none.
 
     Two matchings exchange the matches of an alternating cycle: a Kempe change of the edge
@@ -272,8 +273,8 @@ def exchanged(
 def _exchange_step(
     view: View,
     tally: Tally,
-    given: NDArray[np.int64],
-    taker: NDArray[np.int64],
+    given: Ints,
+    taker: Ints,
     rng: np.random.Generator,
     amount: int,
     total: int,
@@ -324,14 +325,7 @@ def _exchange_step(
 
 
 @kernel
-def _alternating(
-    cycle: NDArray[np.int64],
-    given: NDArray[np.int64],
-    taker: NDArray[np.int64],
-    number: int,
-    other: int,
-    row: int,
-) -> int:
+def _alternating(cycle: Ints, given: Ints, taker: Ints, number: int, other: int, row: int) -> int:
     """Write the rows of the alternating cycle through a row; 0 if it is too long."""
     length, at = 0, row
     while True:
@@ -346,12 +340,7 @@ def _alternating(
 
 @kernel
 def _circle(
-    view: View,
-    cycle: NDArray[np.int64],
-    given: NDArray[np.int64],
-    taker: NDArray[np.int64],
-    row: int,
-    rng: np.random.Generator,
+    view: View, cycle: Ints, given: Ints, taker: Ints, row: int, rng: np.random.Generator
 ) -> int:
     """Write rows each of which can take the record of the next one, the last that of the first.
 
@@ -376,13 +365,7 @@ def _circle(
 
 @kernel
 def _swap(
-    view: View,
-    tally: Tally,
-    given: NDArray[np.int64],
-    taker: NDArray[np.int64],
-    number: int,
-    other: int,
-    length: int,
+    view: View, tally: Tally, given: Ints, taker: Ints, number: int, other: int, length: int
 ) -> int:
     """Let two assignments exchange the records of the rows of a cycle; return what it costs."""
     for at in range(length):
@@ -397,14 +380,7 @@ def _swap(
 
 
 @kernel
-def _rotate(
-    view: View,
-    tally: Tally,
-    given: NDArray[np.int64],
-    taker: NDArray[np.int64],
-    length: int,
-    direction: int,
-) -> int:
+def _rotate(view: View, tally: Tally, given: Ints, taker: Ints, length: int, direction: int) -> int:
     """Let each row of a cycle take the record of the next one, or of the one before."""
     cycle = tally.cycle
     at = 0 if direction > 0 else length - 1

@@ -9,11 +9,11 @@ References
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import CellSets
 from anonymip.errors import InputError
 from anonymip.instances import Microdata
+from anonymip.runtime.arrays import Flags, Ints
 from anonymip.solution import Solution
 
 
@@ -32,7 +32,7 @@ def dominates(better: Solution, worse: Solution) -> bool:
     return bool(within(better, worse).all() and not within(worse, better).all())
 
 
-def within(one: Solution, other: Solution) -> NDArray[np.bool_]:
+def within(one: Solution, other: Solution) -> Flags:
     """Return (n, m) whether the cells of one solution lie within those of another.
 
     Ranges, sets and nodes are compared as the sets of values that they cover; a star covers
@@ -76,7 +76,7 @@ def _refuse_other_table(one: Microdata, other: Microdata) -> None:
         )
 
 
-def _subsets(inner: CellSets, outer: CellSets, a: int, width: int) -> NDArray[np.bool_]:
+def _subsets(inner: CellSets, outer: CellSets, a: int, width: int) -> Flags:
     """Return (n,) whether the set of each record lies within the other one."""
     keys = _keys(inner, a, width)
     missing = ~np.isin(keys, _keys(outer, a, width))
@@ -85,10 +85,10 @@ def _subsets(inner: CellSets, outer: CellSets, a: int, width: int) -> NDArray[np
     return inside
 
 
-def _keys(cells: CellSets, a: int, width: int) -> NDArray[np.int64]:
+def _keys(cells: CellSets, a: int, width: int) -> Ints:
     """Return a number for each record and each value in its set."""
     start, count = cells.start[:, a], cells.count[:, a]
     first = np.cumsum(count) - count
     place = np.arange(count.sum()) + np.repeat(start - first, count)
-    keys: NDArray[np.int64] = np.repeat(np.arange(len(start)), count) * width + cells.codes[place]
+    keys: Ints = np.repeat(np.arange(len(start)), count) * width + cells.codes[place]
     return keys

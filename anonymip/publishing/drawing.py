@@ -14,6 +14,7 @@ from anonymip.problem import Problem
 from anonymip.publishing.diverse_exchanges import EFFORT, exchanged
 from anonymip.recodings import Diversity
 from anonymip.recodings.rules.diversity import RowsOfRecords, lacking_records
+from anonymip.runtime.arrays import Flags, Ints
 from anonymip.runtime.budget import Budget
 
 
@@ -31,7 +32,7 @@ def draw_matching(problem: Problem, cover: Cover, rng: np.random.Generator) -> N
 
 def draw_diverse(
     problem: Problem, cover: Cover, rng: np.random.Generator, budget: Budget | None = None
-) -> NDArray[np.int64]:
+) -> Ints:
     """Draw the assignment along which a cover is published, so that it keeps the diversity.
 
     The rows that an original record can be show no sensitive value in more than a share of 1/l,
@@ -95,10 +96,10 @@ class _Drawing:
         # Which assignment of each part is published does not depend on what they are.
         self._published = rng.integers(self.degree or 1, size=self._parts)
         self.matching = np.full(cover.n, -1, np.int64)
-        self._last: NDArray[np.int64] | None = None
+        self._last: Ints | None = None
 
     @property
-    def open(self) -> NDArray[np.bool_]:
+    def open(self) -> Flags:
         """(n,) whether the record lies in a part without an assignment."""
         return self.matching < 0
 
@@ -167,9 +168,7 @@ class _Drawing:
             found = exchanged(self._diversity, sensitive, cover, drawn, self._rng, budget)
             self._take(records, cover, found)
 
-    def _take(
-        self, records: NDArray[np.int64], cover: Cover, matchings: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def _take(self, records: Ints, cover: Cover, matchings: Ints) -> Ints:
         """Assign the parts in which all matchings are diverse; return those of the others.
 
         `records`: those of the open parts. `cover, matchings`: of these records, numbered from 0.
@@ -195,7 +194,7 @@ def _effective(cover: Cover) -> Cover:
     return Cover(np.concatenate([[0], np.cumsum(sizes)]), cover.members[kept])
 
 
-def _restricted(cover: Cover, records: NDArray[np.int64]) -> Cover:
+def _restricted(cover: Cover, records: Ints) -> Cover:
     """Return the cover of some records, ascending, whose sets hold no others."""
     if len(records) == cover.n:
         return cover

@@ -9,6 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.runtime.arrays import Codes, Ints
+
 
 @dataclass(frozen=True, eq=False)
 class Tree:
@@ -23,10 +25,10 @@ class Tree:
     """
 
     labels: tuple[str, ...]
-    parent: NDArray[np.int32]
-    level: NDArray[np.int64]
-    first: NDArray[np.int32]
-    last: NDArray[np.int32]
+    parent: Codes
+    level: Ints
+    first: Codes
+    last: Codes
 
     @classmethod
     def of_paths(cls, paths: Sequence[Sequence[str]], parents: Mapping[str, str]) -> Tree:
@@ -76,7 +78,7 @@ class Tree:
         return int(self.level[-1])
 
     @cached_property
-    def leaves_below(self) -> NDArray[np.int64]:
+    def leaves_below(self) -> Ints:
         """(nodes,) number of leaves that a node covers."""
         return (self.last - self.first + 1).astype(np.int64)
 
@@ -85,9 +87,7 @@ class Tree:
         """Node of each label."""
         return {label: at for at, label in enumerate(self.labels)}
 
-    def common_ancestors(
-        self, some: NDArray[np.integer], others: NDArray[np.integer]
-    ) -> NDArray[np.int32]:
+    def common_ancestors(self, some: NDArray[np.integer], others: NDArray[np.integer]) -> Codes:
         """Return the lowest node that covers each pair of leaves; the arrays are broadcast.
 
         Complexity: O(height) passes over the pairs.

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.microdata import Microdata
+from anonymip.runtime.arrays import Floats, Ints
 
 _FACTORS = ("age", "sex", "schooling", "origin", "work", "family")
 
@@ -34,7 +34,7 @@ class _Shares:
 
     shares: Mapping[int, float]
 
-    def distribution(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def distribution(self) -> tuple[Ints, Floats]:
         """Return values and probabilities, both (values,)."""
         masses = np.array(list(self.shares.values()), np.float64)
         return np.array(list(self.shares), np.int64), masses / masses.sum()
@@ -69,7 +69,7 @@ class _Decay:
     power: int = 1
     step: int = 1
 
-    def distribution(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def distribution(self) -> tuple[Ints, Floats]:
         """Return values and probabilities, both (values,)."""
         values = np.unique([*range(self.low, self.high + 1, self.step), *self.spikes]).astype(
             np.int64
@@ -84,7 +84,7 @@ class _Decay:
 
         rest = 1.0 - masses.sum()
 
-        def filled(log_scale: float) -> NDArray[np.float64]:
+        def filled(log_scale: float) -> Floats:
             tail = np.exp(-((distance / math.exp(log_scale)) ** self.power))
             tail[special] = 0.0
             return np.asarray(masses + rest * tail / tail.sum())
@@ -96,7 +96,7 @@ class _Decay:
         return values, filled(float(brentq(excess, math.log(0.1 * self.step), widest)))
 
 
-def _variance(values: NDArray[np.int64], shares: NDArray[np.float64]) -> float:
+def _variance(values: Ints, shares: Floats) -> float:
     mean = float(values @ shares)
     return float((values - mean) ** 2 @ shares)
 
@@ -112,9 +112,7 @@ class _Column:
     loadings: Mapping[str, float]
     categorical: bool = False
 
-    def draw(
-        self, factors: Mapping[str, NDArray[np.float64]], rng: np.random.Generator
-    ) -> NDArray[np.int64]:
+    def draw(self, factors: Mapping[str, Floats], rng: np.random.Generator) -> Ints:
         """Return one value per record, (n,)."""
         from scipy.special import ndtri
 

@@ -216,7 +216,7 @@ def _capped_widths(
     terms: list[Nonlinear],
     domains: Domains,
     levels: NDArray[np.generic],
-) -> NDArray[np.float64] | None:
+) -> Floats | None:
     """Return the numbers of an attribute, what a unit of width costs, and what a range at most.
 
     None where there are few numbers or none is missing, or where the loss is no multiple of the
