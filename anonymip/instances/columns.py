@@ -227,9 +227,10 @@ def numeric_column(series: pd.Series, attribute: Attribute) -> NDArray[np.float6
     numbers += 0.0  # minus zero and zero are one value
     _refuse(series, ~np.isfinite(numbers), no_number, remedy)
     whole = numbers == np.floor(numbers)
+    large = whole & (np.abs(numbers) >= _FIRST_INEXACT)
     _refuse(
         series,
-        whole & (np.abs(numbers) >= _FIRST_INEXACT) & ~_written_as_float(series),
+        large & ~_written_as_float(series) if large.any() else large,
         f"column {name!r} holds a whole number too large to be exact (2^53 or more)",
         "Declare the column categorical, or publish it rounded",
     )

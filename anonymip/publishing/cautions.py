@@ -6,6 +6,7 @@ texts that a spreadsheet would run as formulas, and how they are kept from it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -241,8 +242,9 @@ def count_formulas(frame: pd.DataFrame) -> dict[str, int]:
     # With a decimal comma a number runs nothing either, though escaping takes it along.
     counts = {
         str(name): sum(
-            is_formula(text) and not is_number_text(text.replace(",", "."))
-            for text in _texts(frame[name])
+            count
+            for text, count in Counter(_texts(frame[name])).items()
+            if is_formula(text) and not is_number_text(text.replace(",", "."))
         )
         for name in frame.columns
     }
@@ -283,4 +285,4 @@ def _texts(column: pd.Series) -> list[str]:
         if not pd.api.types.is_float_dtype(column):
             return []
         column = column[np.isinf(column.to_numpy(np.float64, na_value=np.nan))]
-    return [str(value) for value in column[column.notna()]]
+    return [str(value) for value in column[column.notna()].astype(object)]

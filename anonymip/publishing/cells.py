@@ -208,6 +208,9 @@ def by_content_order(frame: pd.DataFrame) -> NDArray[np.integer]:
     """Return the order of the rows by their texts, column after column."""
     ranks = []
     for place in range(frame.shape[1]):
-        codes, values = pd.factorize(frame.iloc[:, place].astype(object).map(str))
-        ranks.append(np.argsort(np.argsort(values))[codes])
+        column = frame.iloc[:, place]
+        is_text = isinstance(column.dtype, pd.StringDtype)
+        texts = column if is_text else column.astype(object).map(str)
+        codes, values = pd.factorize(texts, use_na_sentinel=False)
+        ranks.append(np.argsort(np.argsort([str(value) for value in values]))[codes])
     return np.lexsort(ranks[::-1])

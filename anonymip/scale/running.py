@@ -23,6 +23,7 @@ from anonymip.methods import find_method
 from anonymip.problem import Problem
 from anonymip.publishing.cautions import homogeneous_classes
 from anonymip.publishing.manifest import describe_attribute
+from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.scale.cuts import Tree, choose_cuts, pruned
@@ -47,7 +48,7 @@ class ReleaseInParts:
     manifest
         What it promises, as it stands in the folder's ``_manifest.json``.
     rows, parts, classes
-        How many.
+        How many; of a cover no classes.
     objective
         The loss, summed over all parts.
     bound
@@ -86,8 +87,9 @@ class ReleaseInParts:
             bound = f"no release of the whole table can be below {share}"
             bound += "" if self.gap is None else f"; gap {100 * self.gap:.1f} %"
         value = manifest["gcp"]
+        what = f"{self.classes:,} classes" if self.classes else manifest["recoding"]
         return (
-            f"{self.rows:,} rows in {self.parts} parts, {self.classes:,} classes, "
+            f"{self.rows:,} rows in {self.parts} parts, {what}, "
             f"k = {manifest['k']}, by {manifest['method']}\nloss {value:.4g}; {bound}\n"
             f"{self.seconds:.1f} s, {self.rows / max(self.seconds, 1e-9):,.0f} rows a second"
         )
@@ -295,11 +297,11 @@ def _refuse_unsuited(task: Task, first: Microdata) -> None:
     problem = Problem(some, **of_any) if some.n >= int(asked["k"]) else None
     if problem is not None:
         name = problem.recoding.name
-        if name != "classes":
+        if name != "classes" and problem.recoding != Freeform():
             raise InputError(
                 f"recoding {name} is not solved by parts: its sets and levels are those of a whole "
                 "table",
-                remedy=f"Use {argument('recoding', 'classes')}, or leave out {argument('engine')}",
+                remedy=f"Use {argument('recoding', 'classes')} or freeform; {once}",
             )
         if getattr(problem.recoding, "suppression", False):
             raise InputError(
@@ -308,6 +310,12 @@ def _refuse_unsuited(task: Task, first: Microdata) -> None:
                 remedy="Leave it out",
             )
         diversity = asked["diversity"]
+        if diversity is not None and name == "freeform":
+            raise InputError(
+                "a diversity of covers is not kept by parts: how many rows share the chances of a "
+                "record differs from part to part",
+                remedy=f"Use {argument('recoding', 'classes')}; {once}",
+            )
         if diversity is not None and diversity.t is not None:
             raise InputError(
                 "closeness is not kept by parts: it compares classes with the whole table",
@@ -458,7 +466,7 @@ def _manifest(
     value = fsum(one["objective"]["value"] for one in parts)
     ncp = fsum(one["ncp"] for one in parts)
     given = {one.name: describe_attribute(one) for one in whole.given}
-    homogeneous = {
+    homogeneous = base["homogeneous"] and {
         name: {
             key: sum(one["homogeneous"][name][key] for one in parts) for key in ("classes", "rows")
         }
@@ -520,11 +528,11 @@ def _claims(results: Sequence[PartResult], value: float) -> dict[str, Any]:
 
 def _warn(results: Sequence[PartResult], manifest: Mapping[str, Any]) -> None:
     """Say what a person should know of the release: of the whole where it can be added up."""
-    for caution in homogeneous_classes(manifest["homogeneous"], manifest["n"]):
+    for caution in homogeneous_classes(manifest["homogeneous"] or {}, manifest["n"]):
         warnings.warn(caution, ReleaseWarning, stacklevel=4)
     told: set[str] = set()
     for result in results:
-        counted = homogeneous_classes(result.manifest["homogeneous"], result.manifest["n"])
+        counted = homogeneous_classes(result.manifest["homogeneous"] or {}, result.manifest["n"])
         for text in result.warnings:
             # What is added up already; and what other parts say with other numbers.
             kind = re.sub(r"\d+", "", text)

@@ -253,8 +253,15 @@ def _text_column(series: pd.Series) -> TextColumn:
         nature = "single" if series.dtype == np.float32 else "number"
     elif pd.api.types.is_datetime64_any_dtype(series):
         nature = "time"
+    if isinstance(series.dtype, pd.StringDtype):
+        return TextColumn(series.to_numpy(object, na_value=""), null, nature)
     texts = np.empty(len(series), dtype=object)
-    texts[:] = ["" if absent else str(v) for v, absent in zip(series, null, strict=True)]
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu":
+        # Of whole numbers each is written once.
+        place, values = pd.factorize(series)
+        texts[:] = np.array([str(value) for value in values.tolist()], object)[place]
+    else:
+        texts[:] = ["" if absent else str(v) for v, absent in zip(series, null, strict=True)]
     return TextColumn(texts, null, nature)
 
 
