@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from anonymip.cli.arguments import PARTS, Question, SolverOptions
-from anonymip.cli.console import human, say, showing_progress, write_json
+from anonymip.cli.console import err, human, say, showing_progress, write_json
 from anonymip.cli.tables import refuse_targets
 from anonymip.errors import InputError, argument
 from anonymip.files import scratch_folder
@@ -104,13 +105,12 @@ def anonymize_by_parts(
         layout,
     )
     with showing_progress() as progress:
-        release = run_by_parts(task, output, engine, Budget(progress=progress))
+        tell = partial(say, err)
+        release = run_by_parts(task, output, engine, Budget(progress=progress), tell)
     record = {"instance": instance, "output": str(output), **release.to_dict()}
     write_json([record], json)
     console = human(json)
     say(console, release.summary())
-    if release.link is not None:
-        say(console, f"the run was shown at {release.link}")
     say(console, f"verified and written: {output}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,6 +20,7 @@ from anonymip.errors import (
     unknown_name,
 )
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.memory import in_words, memory_at_hand
 from anonymip.runtime.side_by_side import run_side_by_side, workers_of
 
 #: Times that a part may take a worker with it before the run is given up.
@@ -76,6 +78,8 @@ class Engine:
                 raise InputError(
                     f"{argument(name)} is of Dask", remedy=f"Add {argument('engine', 'dask')}"
                 )
+        if self.memory_per_worker is not None:
+            _bytes_of(self.memory_per_worker)
         for name in ("workers", "memory_per_worker"):
             if self.scheduler is not None and getattr(self, name) is not None:
                 raise InputError(
@@ -83,6 +87,62 @@ class Engine:
                     f"{argument('scheduler')} names one that runs",
                     remedy=f"Leave out {argument(name)}",
                 )
+
+
+@dataclass(frozen=True)
+class WorkerMemory:
+    """What a worker holds, in bytes; measured by ``python -m benchmarks parts``.
+
+    `started`: the interpreter with its libraries and kernels. `cell`: of a cell of its part that is
+    solved, published and verified.
+    """
+
+    started: float = 300e6
+    cell: float = 400.0
+
+    def needed(self, rows: int, columns: int) -> float:
+        """Return about how many bytes a part of so many rows takes."""
+        return self.started + self.cell * rows * columns
+
+
+MEMORY = WorkerMemory()
+
+
+def refuse_short_memory(engine: Engine, rows: int, columns: int) -> None:
+    """Refuse parts that workers have no memory for, before anything is read.
+
+    `rows`: of the largest part. `columns`: that are published. A cluster that runs already watches
+    the memory of its workers itself. Raises MemoryShort.
+    """
+    if engine.scheduler is not None:
+        return
+    workers = workers_of(engine.workers or 0)
+    at_hand = memory_at_hand()
+    left = None if at_hand is None else at_hand.bytes / workers
+    if engine.memory_per_worker is not None:
+        left = _bytes_of(engine.memory_per_worker)
+    needed = MEMORY.needed(rows, columns)
+    if left is not None and needed > left:
+        fit = int((left - MEMORY.started) / (MEMORY.cell * columns))
+        remedy = "Use fewer workers, or more memory"
+        if fit > 0:
+            remedy = f"Use {argument('part_rows', max(1, fit))}, or fewer workers"
+        raise MemoryShort(
+            f"a part of {rows:,} rows needs about {in_words(needed)}, and each of {workers} "
+            f"workers has {in_words(left)}",
+            remedy=remedy,
+        )
+
+
+def _bytes_of(text: str) -> float:
+    """Return the bytes of a text such as 2GiB. Raises InputError if it is none."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kMGT]?)(i?)B?", text.strip())
+    if found is None or not float(found[1]):
+        raise InputError(
+            f"{argument('memory_per_worker')} is {text!r}", remedy="Give an amount, such as 2GiB"
+        )
+    unit = 1024.0 if found[3] else 1000.0
+    return float(float(found[1]) * unit ** "_kMGT".index(found[2] or "_"))
 
 
 class Runner(Protocol):

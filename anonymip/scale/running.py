@@ -27,7 +27,7 @@ from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.scale.cuts import Tree, choose_cuts, pruned
-from anonymip.scale.engines import Engine, Runner, started
+from anonymip.scale.engines import Engine, Runner, refuse_short_memory, started
 from anonymip.scale.part import PartResult, PartTask, Plan, Split, said_of, solve_part, split
 from anonymip.scale.sources import Batch, find_batches, frame_of, read_batch, source_of
 from anonymip.scale.survey import Wanted, Whole, look_at, samples_of, summed_up
@@ -200,9 +200,13 @@ def anonymize_by_parts(
 
 
 def run_by_parts(
-    task: Task, output: str | Path, engine: Engine, budget: Budget | None = None
+    task: Task,
+    output: str | Path,
+    engine: Engine,
+    budget: Budget | None = None,
+    tell: Callable[[str], object] | None = None,
 ) -> ReleaseInParts:
-    """Do what :func:`anonymize_by_parts` does, of a task.
+    """Do what :func:`anonymize_by_parts` does, of a task; `tell` hears where Dask shows it.
 
     The second Ctrl-C ends it at once; nothing is left but a hidden folder, which the next run
     removes.
@@ -213,6 +217,9 @@ def run_by_parts(
     batches, _ = find_batches(task.source, engine.part_rows)
     first = _first_look(task, batches[0])
     _refuse_unsuited(task, first)
+    known = sum(batch.rows for batch in batches) if all(one.rows >= 0 for one in batches) else None
+    largest = engine.part_rows if known is None else min(known, engine.part_rows)
+    refuse_short_memory(engine, largest, len(first.names) + len(first.sensitive + first.keep))
     with ExitStack() as stack:
         stack.enter_context(budget.catching_interrupts())
         beside = target if engine.scratch is None else Path(engine.scratch) / target.name
@@ -220,6 +227,8 @@ def run_by_parts(
         # The parts lie where they can be renamed to their place at once.
         ready = scratch if engine.scratch is None else stack.enter_context(scratch_folder(target))
         runner = stack.enter_context(started(engine, scratch, budget))
+        if tell is not None and runner.link is not None:
+            tell(f"Dask shows the run at {runner.link}")
         run = _Run(task, batches, first, engine, runner, budget, str(scratch))
         results, tree, whole = run.results()
         manifest = _manifest(task, results, tree, whole, first)

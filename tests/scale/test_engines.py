@@ -141,6 +141,7 @@ def test_dask_that_is_not_installed(
         {"kind": "local", "scheduler": "tcp://127.0.0.1:1"},
         {"kind": "local", "memory_per_worker": "1GiB"},
         {"kind": "dask", "scheduler": "tcp://127.0.0.1:1", "workers": 2},
+        {"kind": "dask", "memory_per_worker": "much"},
         {"part_rows": 0},
         {"workers": -1},
     ],
@@ -149,3 +150,12 @@ def test_engines_that_contradict_themselves(given: dict[str, object]) -> None:
     """Options of a cluster that is started here and of one that runs do not mix."""
     with pytest.raises(InputError):
         Engine(**given)  # type: ignore[arg-type]
+
+
+def test_parts_that_memory_is_short_of(people: Path, tmp_path: Path) -> None:
+    """They are refused before anything is read, with the size that fits."""
+    engine = Engine("dask", workers=1, memory_per_worker="300.1MB", part_rows=10_000)
+    with pytest.raises(anonymip.AnonymipError, match="needs about 300 MB") as told:
+        released(people, tmp_path / "release", engine=engine)
+    assert told.value.remedy == "Use part_rows=62, or fewer workers"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["people"]
