@@ -253,13 +253,7 @@ class Cover(Frozen):
         return int(np.count_nonzero(self.sizes == 0))
 
     def without_suppressed(self) -> tuple[NDArray[np.int64], Cover]:
-        """Return the records that are not suppressed, and their cover, numbered among them.
-
-        Raises
-        ------
-        InvalidAssignment
-            If a set holds a suppressed record.
-        """
+        """Return the records that are not suppressed, and their cover, numbered among them."""
         kept = np.flatnonzero(self.sizes)
         if len(kept) == self.n:
             return kept, self

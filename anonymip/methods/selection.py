@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.assignments import Assignment, Classes, Cover
+from anonymip.assignments import Classes, Cover
 from anonymip.effort import EFFORTS, check_effort
 from anonymip.enumeration.merging import row_types
 from anonymip.enumeration.squared_errors import are_priced
 from anonymip.errors import InputError, NoSolution, SolverError, argument
 from anonymip.exact.freeform.every_size import needs_every_size, too_many_sets
 from anonymip.exact.freeform.pair_assignment import pair_obstacle
-from anonymip.heuristics.freeform.left_out import leave_out
+from anonymip.heuristics.freeform.left_out import leaves_out
 from anonymip.heuristics.local_search.starts import repeats
 from anonymip.methods.registry import find_method
 from anonymip.models import model_size
@@ -191,7 +190,13 @@ def auto(
     choices, reason = _pick(problem, effort)
     heuristic = find_method(choices[0].name).role != "exact"
     if heuristic and isinstance(problem.recoding, Freeform) and problem.recoding.suppression:
-        return _leaving_out(problem, budget or Budget(), seed, settings)
+        try:
+            return leaves_out(auto, has_efforts=True)(problem, budget=budget, seed=seed, **settings)
+        except NoSolution:
+            if not problem.limits or problem.recoding.reciprocal:
+                raise
+        # Under limits exchanges may find no cover where classes are found, which hold rings.
+        return _rings_in_classes(problem, budget or Budget(), seed, settings)
     if problem.recoding == Freeform() and choices[0].name == "ring" and _by_classes(problem, reach):
         budget = budget or Budget()
         covers = _rings_in_classes(problem, budget.share(_SHARE_OF_COVER), seed, settings)
@@ -210,16 +215,6 @@ def auto(
         if not found:
             raise
     return _best_of(found)
-
-
-def _leaving_out(problem: Problem, budget: Budget, seed: int, settings: dict[str, Any]) -> Solution:
-    """Return a freeform cover without the outliers, whose sets are those that auto finds."""
-
-    def cover(part: Problem, start: Assignment | None, share: Budget, **other: Any) -> Solution:
-        return auto(part, budget=share, seed=seed, **{**settings, **other})
-
-    quick = None if settings["effort"] == EFFORTS[0] else partial(cover, effort=EFFORTS[0])
-    return leave_out(problem, cover, budget, quick=quick)
 
 
 def _best_of(found: list[Solution]) -> Solution:
@@ -320,9 +315,10 @@ def _rings_in_classes(
     problem: Problem, budget: Budget, seed: int, settings: dict[str, Any]
 ) -> Solution:
     """Return a cover by rings within the best classes, which loses no more than these."""
-    found = auto(
-        problem.replace(recoding=EquivalenceClasses()), budget=budget, seed=seed, **settings
-    )
+    asked = problem.recoding
+    assert isinstance(asked, Freeform)
+    classes = EquivalenceClasses(asked.suppression, asked.most_suppressed, asked.suppression_price)
+    found = auto(problem.replace(recoding=classes), budget=budget, seed=seed, **settings)
     assert isinstance(found.assignment, Classes)
     sets: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * problem.n
     for group in found.assignment.groups():

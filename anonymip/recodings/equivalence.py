@@ -30,7 +30,7 @@ def check_classes(problem: ProblemView, classes: Classes, told: str) -> None:
         problem.diversity.check_closeness(problem.microdata, classes)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EquivalenceClasses(PricedSuppression):
     """Every record is published with the description of its class of at least k records.
 
@@ -59,11 +59,6 @@ class EquivalenceClasses(PricedSuppression):
 
     #: The check asks for t-closeness.
     keeps_closeness: ClassVar[bool] = True
-
-    def __repr__(self) -> str:
-        """Return the arguments that are not left out: results are known by this text."""
-        given = [f"suppression={self.suppression}", *self._given()]
-        return f"EquivalenceClasses({', '.join(given)})"
 
     @property
     def name(self) -> str:

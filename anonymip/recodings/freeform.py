@@ -131,12 +131,6 @@ class Freeform(PricedSuppression, _Sets):
        ASIACCS 2015.
     """
 
-    def __repr__(self) -> str:
-        """Return the arguments, of suppression those that are not left out."""
-        given = [f"reciprocal={self.reciprocal}, degrees={self.degrees}", *self._given()]
-        given[1:1] = ["suppression=True"] if self.suppression else []
-        return f"Freeform({', '.join(given)})"
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.degrees is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from math import floor
 from numbers import Integral, Real
 from typing import Any, Self
@@ -68,22 +68,12 @@ class MaySuppress:
         return min(n, floor(most * n + 1e-9))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PricedSuppression(MaySuppress):
     """The same, at a price that may be set: records are left out for what their leaving saves.
 
-    Parameters
-    ----------
-    suppression, most_suppressed
-        As of :class:`MaySuppress`.
-    suppression_price
-        Loss of a suppressed record; None for what the objective charges for a row of stars. A
-        price allows suppression.
-
-    Raises
-    ------
-    InputError
-        If limit or price is none.
+    `suppression_price`: loss of a suppressed record, which allows suppression; None for what the
+    objective charges for a row of stars. Raises InputError if limit or price is none.
     """
 
     suppression_price: float | None = None
@@ -101,10 +91,15 @@ class PricedSuppression(MaySuppress):
         object.__setattr__(self, "suppression", True)
         object.__setattr__(self, "suppression_price", float(price))
 
-    def _given(self) -> list[str]:
-        """Return limit and price as arguments, those that are not left out."""
-        named = ((name, getattr(self, name)) for name in ("most_suppressed", "suppression_price"))
-        return [f"{name}={value!r}" for name, value in named if value is not None]
+    def __repr__(self) -> str:
+        """Return the arguments that are not left out: results are known by this text."""
+        own = [one.name for one in fields(self) if one.name not in _OF_SUPPRESSION]
+        own += ["suppression"] * (self.suppression or not own)
+        own += [name for name in _OF_SUPPRESSION[1:] if getattr(self, name) is not None]
+        return f"{type(self).__name__}({', '.join(f'{one}={getattr(self, one)!r}' for one in own)})"
+
+
+_OF_SUPPRESSION = tuple(one.name for one in fields(PricedSuppression))
 
 
 def check_suppressed(recoding: MaySuppress, records: Flags) -> None:

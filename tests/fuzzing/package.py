@@ -138,7 +138,12 @@ def recoding_of(asked: Asked) -> Any:
     if asked.recoding == "classes":
         return anonymip.EquivalenceClasses(suppression=asked.suppression)
     if asked.recoding == "freeform":
-        return anonymip.Freeform(reciprocal=asked.reciprocal, degrees=asked.degrees or None)
+        return anonymip.Freeform(
+            reciprocal=asked.reciprocal,
+            degrees=asked.degrees or None,
+            suppression=asked.suppression,
+            most_suppressed=asked.most_suppressed,
+        )
     if asked.recoding == "full-domain":
         return anonymip.FullDomain(
             suppression=asked.suppression, most_suppressed=asked.most_suppressed

@@ -63,9 +63,10 @@ def draw_problem(rng: random.Random, area: str) -> Asked:
     if ruled and recoding == "classes" and rng.random() < 0.3:
         asked = _with_units(rng, asked)
     suppressing = recoding in ("classes", "pattern", "full-domain") and not loss.of_members
+    suppressing |= recoding == "freeform" and not loss.of_members and not asked.rules.diverse
     if suppressing and rng.random() < 0.2:
         asked = replace(asked, suppression=True)
-        if recoding == "full-domain" and rng.random() < 0.5:
+        if recoding in ("full-domain", "freeform") and rng.random() < 0.5:
             asked = replace(asked, most_suppressed=rng.randint(0, n))
     if recoding in _MASKED:
         asked = replace(asked, mask=_mask(rng, len(table.columns)))
@@ -188,7 +189,7 @@ def _mask(rng: random.Random, m: int) -> Mask:
 def _special_cover(rng: random.Random, asked: Asked) -> Asked:
     if rng.random() < 0.08 and asked.table.n <= 6:
         return replace(asked, reciprocal=True)
-    if rng.random() < 0.08 and not asked.rules.diverse:
+    if rng.random() < 0.08 and not asked.rules.diverse and not asked.suppression:
         degrees = tuple(rng.randint(asked.k, asked.k + 1) for _ in range(asked.table.n))
         return replace(asked, degrees=tuple(min(one, asked.table.n) for one in degrees))
     return asked

@@ -154,11 +154,10 @@ def _rules_of_covers(problem: Problem, recoding: Freeform) -> ColumnRules:
 
 
 def rules_of_relaxation(problem: Problem) -> tuple[Problem, ColumnRules]:
-    """Return a problem and the rules of its columns whose linear program bounds a problem.
+    """Return a problem whose linear program bounds another, and the rules of its columns.
 
-    Of covers that may leave records out it is that of classes of k records, with the same price: a
-    set that is published y times is y / k of a class, and larger sets are no less than the mean of
-    their parts of k records. Raises what :func:`column_rules` does.
+    Of covers that may leave records out it is that of classes of k, with the same price: a set that
+    is published y times is y / k of a class, and larger ones lose no less than their parts of k do.
     """
     recoding = problem.recoding
     if not (isinstance(recoding, Freeform) and recoding.suppression):

@@ -59,7 +59,8 @@ def leaves_out(
             given = options if known is None else {**options, "start": known}
             return method(part, budget=share, **{**given, **other})
 
-        quick = partial(cover, effort=EFFORTS[0]) if has_efforts else None
+        hurries = has_efforts and options.get("effort") != EFFORTS[0]
+        quick = partial(cover, effort=EFFORTS[0]) if hurries else None
         return leave_out(problem, cover, budget or Budget(), start, quick)
 
     return run
@@ -74,27 +75,11 @@ def leave_out(
 ) -> Solution:
     """Return a cover without the records whose leaving saves most, no more than may be.
 
-    Parameters
-    ----------
-    problem
-        With freeform covers that may suppress records.
-    cover
-        Makes the sets of those that are kept.
-    budget
-        When it ends, the best release so far is the result.
-    start
-        Release to begin from, with the records left out that it leaves out.
-    quick
-        Makes the sets while records are chosen; None for `cover`, which makes the last ones.
-
-    Raises
-    ------
-    NoSolution
-        If more records can be in no set than may be suppressed, or none is found of the others.
-
-    Notes
-    -----
-    Complexity: that of six covers at most, and O(n k^2 m) for what leaving saves.
+    `cover` makes the sets of those that are kept, and a `quick` one those while records are chosen;
+    None for the same. `start`: a release, whose records are left out first. When the budget ends,
+    the best release so far is the result. Raises NoSolution if more records can be in no set than
+    may be suppressed, or no sets of the others are found. Complexity: that of six covers at most,
+    and O(n k^2 m) for what leaving saves.
     """
     watch, most, choosing = Stopwatch(), problem.most_suppressed, quick or cover
     saved = np.zeros(problem.n)
@@ -204,13 +189,9 @@ def _unfit(problem: Problem) -> Ints:
     if not problem.limits or problem.n > _COMPARED:
         return np.empty(0, np.int64)
     assert isinstance(problem.recoding, Freeform)
-    needed = problem.recoding.sizes(problem)
+    needed, fits = problem.recoding.sizes(problem), np.ones(problem.n, np.bool_)
     apart = conflicts(problem.microdata, problem.limits, np.arange(problem.n))
-    fits = np.ones(problem.n, np.bool_)
-    while True:
-        lacking = fits & ((~apart[:, fits]).sum(axis=1) < needed)
-        if not lacking.any():
-            break
+    while (lacking := fits & ((~apart[:, fits]).sum(axis=1) < needed)).any():
         fits &= ~lacking
     count, most = int((~fits).sum()), problem.most_suppressed
     if count > most:

@@ -366,11 +366,11 @@ def _add_regularity(model: pyo.ConcreteModel) -> None:
 
         return rule
 
-    def no_more(matches: Any, part: int) -> Any:
-        def rule(model: Any, record: int) -> Any:
-            ends, n = matches(model, record), problem.n
-            other = [model.degree, -1.0, 0.0] if part else [model.suppress[record], float(n), n]
-            return (None, linear(0.0, [1.0] * n + [other[1]], [*ends, other[0]]), other[2])
+    def no_more(matches: Any) -> Any:
+        def rule(model: Any, record: int, part: int) -> Any:
+            factor, bound = ((-1.0, 0.0), (float(problem.n), problem.n))[part]
+            ends = [*matches(model, record), (model.degree, model.suppress[record])[part]]
+            return (None, linear(0.0, [1.0] * problem.n + [factor], ends), bound)
 
         return rule
 
@@ -379,9 +379,9 @@ def _add_regularity(model: pyo.ConcreteModel) -> None:
         (_of_published, "covers", "(10): a published record covers k originals"),
     ):
         model.add_component(name, pyo.Constraint(model.rows, rule=numbered(matches), doc=doc))
-        for part in (0, 1) if context.is_open and context.suppression else ():
-            rows = pyo.Constraint(model.rows, rule=no_more(matches, part), doc="and in no more")
-            model.add_component(f"{name}_at_most_{part}", rows)
+        if context.is_open and context.suppression:
+            rows = pyo.Constraint(model.rows, [0, 1], rule=no_more(matches), doc=f"{doc} at most")
+            model.add_component(f"{name}_at_most", rows)
 
 
 def _add_least_numbers(model: pyo.ConcreteModel) -> None:

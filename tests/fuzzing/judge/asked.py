@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 from tests.fuzzing.judge.losses import Loss
 from tests.fuzzing.judge.optima import (
@@ -12,6 +13,7 @@ from tests.fuzzing.judge.optima import (
     best_classes,
     best_concealment,
     best_freeform,
+    best_of_some,
     best_reciprocal,
     best_regular,
     best_weaker,
@@ -67,9 +69,7 @@ class Asked:
             )
             return True, found
         if self.recoding == "full-domain":
-            most = self.table.n if self.most_suppressed is None else self.most_suppressed
-            most = most if self.suppression else 0
-            return True, best_levels(self.table, self.loss, self.rules, self.k, most)
+            return True, best_levels(self.table, self.loss, self.rules, self.k, self._most())
         return self._optimum_of(Sets(self.table, self.loss, self.rules, self._charge))
 
     def _charge(self, records: Sequence[int]) -> Fraction | None:
@@ -86,14 +86,23 @@ class Asked:
         if self.degrees:
             # Beside a diversity larger sets are not a matter of degrees.
             return True, sets.fraction(best_regular(sets, self.degrees))
-        if self.reciprocal:
-            return True, sets.fraction(best_reciprocal(sets, self.k))
         if self.recoding == "freeform":
-            return True, sets.fraction(best_freeform(sets, self.k, self.rules.diverse))
+            least = partial(best_freeform, k=self.k, larger=self.rules.diverse)
+            if self.reciprocal:
+                least = partial(best_reciprocal, k=self.k)
+            if self.suppression:
+                return True, sets.fraction(best_of_some(sets, self._most(), least))
+            return True, sets.fraction(least(sets))
         if self.recoding == "k-concealment":
             known, found = best_concealment(sets, self.k)
             return known, sets.fraction(found)
         return True, sets.fraction(best_weaker(sets, self.k, self.recoding))
+
+    def _most(self) -> int:
+        """Return how many records may be suppressed."""
+        if not self.suppression:
+            return 0
+        return self.table.n if self.most_suppressed is None else self.most_suppressed
 
     def judge_classes(self, labels: Sequence[int]) -> tuple[Fraction, list[str]]:
         """Return the loss of classes and what is wrong with them; -1 is a suppressed record."""
@@ -118,11 +127,15 @@ class Asked:
     def judge_cover(self, sets: Sequence[Sequence[int]]) -> tuple[Fraction, list[str]]:
         """Return the loss of a cover and what is wrong with it."""
         n = self.table.n
-        wrong = [f"record {i} is not in its set" for i in range(n) if i not in sets[i]]
+        kept = [record for record in range(n) if len(sets[record]) or not self.suppression]
+        wrong = [f"record {i} is not in its set" for i in kept if i not in sets[i]]
+        if n - len(kept) > self._most():
+            wrong.append("too many records are suppressed")
         degrees = [sum(record in one for one in sets) for record in range(n)]
         sizes = [len(set(one)) for one in sets]
         if self.recoding == "freeform":
-            wanted = list(self.degrees) or [max(self.k, sizes[0])] * n
+            wanted = list(self.degrees) or [max(self.k, *sizes)] * n
+            wanted = [wanted[record] if record in kept else 0 for record in range(n)]
             if sizes != wanted or degrees != wanted:
                 wrong.append("a cover that is not regular")
             if self.reciprocal and any(i not in sets[j] for i in range(n) for j in sets[i]):
@@ -136,9 +149,11 @@ class Asked:
                 wrong.append("a set that is too small")
             if self.recoding in ("one-k", "k-k") and min(degrees) < self.k:
                 wrong.append("a record in too few sets")
-        if not all(self.rules.allow(self.table, held) for held in sets):
+        if not all(self.rules.allow(self.table, sets[record]) for record in kept):
             wrong.append("a set that breaks a rule")
-        return self.loss.total(self.loss.set(self.table, held) for held in sets), wrong
+        losses = [self.loss.set(self.table, sets[record]) for record in kept]
+        losses += [self.loss.suppressed(self.table)] * (n - len(kept))
+        return self.loss.total(losses), wrong
 
     def judge_patterns(
         self, given: Sequence[tuple[bool, ...] | None]
@@ -177,7 +192,6 @@ class Asked:
         """Return the loss of levels and what is wrong with them."""
         loss, expected = levels_loss(self.table, self.loss, self.rules, self.k, levels)
         wrong = [] if list(left_out) == expected else ["other records are suppressed"]
-        most = self.table.n if self.most_suppressed is None else self.most_suppressed
-        if len(expected) > (most if self.suppression else 0):
+        if len(expected) > self._most():
             wrong.append("too many records are suppressed")
         return loss, wrong

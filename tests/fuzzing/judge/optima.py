@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from copy import copy
 from fractions import Fraction
 from functools import cache, reduce
 from itertools import combinations, product
@@ -40,6 +41,18 @@ class Sets:
             for mask, one in exact.items()
             if rules.allow(table, members(mask))
         }
+
+    def of_some(self, kept: Sequence[int]) -> Sets:
+        """Return the sets of some records, numbered among them."""
+        some = copy(self)
+        some.n = len(kept)
+        place = {record: at for at, record in enumerate(kept)}
+        some.cost = {
+            sum(1 << place[record] for record in members(mask)): cost
+            for mask, cost in self.cost.items()
+            if all(record in place for record in members(mask))
+        }
+        return some
 
     def fraction(self, found: int | None) -> Fraction | None:
         """Return a loss as a fraction; None where nothing is allowed."""
@@ -120,6 +133,23 @@ def best_freeform(sets: Sets, k: int, larger: bool) -> int | None:
     sizes = range(k, sets.n + 1) if larger else [k]
     found = [best_regular(sets, [size] * sets.n) for size in sizes]
     return min((one for one in found if one is not None), default=None)
+
+
+def best_of_some(sets: Sets, most: int, best: Callable[[Sets], int | None]) -> int | None:
+    """Return the least loss of a release that leaves out some records, no more than may be."""
+    assert sets.price is not None
+    found: list[int] = []
+    for count in range(min(most, sets.n) + 1):
+        for gone in combinations(range(sets.n), count):
+            kept = [record for record in range(sets.n) if record not in gone]
+            lost = best(sets.of_some(kept)) if kept else 0
+            if lost is None:
+                continue
+            if sets.worst:
+                found.append(max([lost] * bool(kept) + [sets.price] * bool(gone)))
+            else:
+                found.append(lost + count * sets.price)
+    return min(found, default=None)
 
 
 @cache

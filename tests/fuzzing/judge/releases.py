@@ -5,14 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from tests.fuzzing.judge.asked import COVERS, Asked
 from tests.fuzzing.judge.losses import Loss
 from tests.fuzzing.judge.table import ANYTHING, MISSES, STAR, Cell, Column
+
+#: Choices of those left out that are tried.
+_CHOICES = 100
 
 #: Losses agree up to this relative difference.
 ROUNDING = Fraction(1, 10**9)
@@ -295,7 +300,13 @@ def release_problems(asked: Asked, path: Path, manifest_path: Path) -> list[str]
     if matching(by_row, table.n) is None:
         wrong.append("the rows cannot be handed to the records that they describe")
     if asked.recoding in COVERS:
-        wrong += _cover_problems(asked, fits, rows)
+        # Who is left out the table does not say; of large tables too many may be.
+        if math.comb(table.n, left_out) <= _CHOICES:
+            found = [
+                _cover_problems(asked, [fits[record] for record in kept], rows)
+                for kept in combinations(range(table.n), len(rows))
+            ]
+            wrong += min(found, key=len)
     else:
         wrong += _class_problems(asked, rows)
     wrong += _cell_problems(asked, rows, manifest)
