@@ -75,7 +75,15 @@ def test_docstring_examples(example: doctest.DocTest) -> None:
     assert runner.failures == 0, "".join(printed)
 
 
-@pytest.mark.parametrize("page", RUNNABLE, ids=[page.name for page in RUNNABLE])
+#: Fifteen seconds of processor time; the hospital's page goes the same way.
+SLOW = ("surveys.md",)
+SHOWN = [
+    pytest.param(page, marks=[pytest.mark.thorough] if page.name in SLOW else [], id=page.name)
+    for page in RUNNABLE
+]
+
+
+@pytest.mark.parametrize("page", SHOWN)
 def test_pages(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The Python blocks of a page run in one namespace, and its commands end with exit code 0."""
     names: dict[str, object] = {"__name__": "__main__"}

@@ -87,6 +87,7 @@ _IDENTIFIER = re.compile(
     r"member|record|row|line|customer|household|account)\w* (id|no|nr|num|number|nummer|key)|no|nr|"
     r"nummer|number)\b"
 )
+_WEIGHTS = re.compile(r"\b(\w*weights?|\w*wgt|\w*gewicht\w*|hochrechnung\w*)\b")
 _SENSITIVE = re.compile(
     r"\b(diagnos|icd|disease|illness|krank|befund|therap|medica|medika|treat|drug|hiv|religio|konfess|"
     r"income|salary|gehalt|einkommen|lohn|wage|party|partei|vote|crime|straf|sexual|score|result|ergebnis"
@@ -224,6 +225,8 @@ class Inspection:
                 )
             if one.kind == "numeric":
                 lines.append("# domain = [0, 100]  # declare it: the observed ends tell of persons")
+            if one.kind == "categorical":
+                lines.append('# domain = ["a", "b"]  # all there may be: suppression wants it')
         return "\n".join((*lines, ""))
 
 
@@ -508,6 +511,8 @@ def _note(one: InspectedColumn, series: pd.Series, counts: pd.Series, form: Tabl
     if one.looks == "numbers and texts":
         others = len(no_numbers_among(form.pointed(series), form.missing))
         return f"{others} rows hold no number: correct them, then write kind = 'numeric'"
+    if one.kind == "numeric" and _WEIGHTS.search(_words(one.name)):
+        return f"if they say how many persons a row stands for: weights = {one.name!r} in [table]"
     if one.looks == "whole numbers, few: codes?":
         return "write kind = 'numeric' if they count something"
     if one.pattern in ("%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y"):

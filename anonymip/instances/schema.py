@@ -337,8 +337,13 @@ def _resolve(
         refuse_foreign_cells(column, name, "quasi-identifier")
     if "kind" not in parameters:
         parameters["kind"] = _kind_of(name, column, table)
+    policy = parameters.get("missing") or table.policy
+    domain = parameters.get("domain")
+    is_category = parameters["kind"] == "categorical" and policy in ("category", "own")
+    if is_category and domain and missing_rows(column, table.missing).any():
+        # A category that need not be declared.
+        parameters["domain"] = tuple(dict.fromkeys((*domain, table.label)))
     if isinstance(parameters.get("hierarchy"), CodeRule):
-        policy = parameters.get("missing") or table.policy
         parameters["hierarchy"] = _codes(name, parameters["hierarchy"], column, table, policy)
     if parameters["kind"] == "numeric" and "integer" not in parameters:
         parameters["integer"] = all_whole(table.pointed(column), table.missing)

@@ -244,3 +244,25 @@ def test_many_values_are_no_cliff() -> None:
     found = solve(problem, "greedy-search")
     assert found.bound is not None
     assert publish(found).verify().ok
+
+
+def test_a_declared_domain_need_not_name_what_is_missing(tmp_path: Path) -> None:
+    """Where values miss, the category of these is in the domain: for losses, and for verifiers."""
+    table, schema = tmp_path / "answers.csv", tmp_path / "answers.toml"
+    table.write_text("age,q\n" + "".join(f"{30 + n},{n % 3 or -9}\n" for n in range(9)))
+    declared = '[attributes.age]\ndomain = [0, 100]\n[attributes.q]\nkind = "categorical"\n'
+    told = '[table]\nmissing = ["", "-9"]\n'
+    losses = {}
+    for domain in ("[1, 2, 3]", '[1, 2, 3, "missing"]'):
+        schema.write_text(f'{declared}domain = {domain}\nmissing = "category"\n{told}')
+        data = read_schema(schema).read(table)
+        assert data.attributes[1].domain == ("1", "2", "3", "missing")
+        release = publish(solve(Problem(data, 3), "mondrian"))
+        path, _ = release.write(tmp_path / "release.csv", original=table)
+        found = verify(table, path, schema=schema)
+        assert found.ok, found.problems
+        losses[domain] = found.ncp
+    assert len(set(losses.values())) == 1
+    schema.write_text(f"{declared}domain = [1, 2, 3]\n[table]\nmissing = 'x'\n")
+    with pytest.raises(InputError, match="outside its domain"):
+        read_schema(schema).read(table)

@@ -108,6 +108,10 @@ def encode_original(
         for column in manifest.quasi_identifiers
     )
     missing = [missing_in(table.columns[column.name], tokens) for column in columns]
+    columns = tuple(
+        _with_label(column, manifest) if absent.any() else column
+        for column, absent in zip(columns, missing, strict=True)
+    )
     rows = np.arange(table.rows)
     gone = np.zeros(table.rows, np.bool_)
     for column, absent in zip(columns, missing, strict=True):
@@ -170,6 +174,15 @@ def _with_domain(column: Column, schema: Schema | None, nodes: Nodes | None) -> 
         return column
     domain = read_domain(column.name, column.kind, schema.domains[column.name], column.scale)
     return replace(column, domain=domain)
+
+
+def _with_label(column: Column, manifest: Manifest) -> Column:
+    """Return a column whose missing values may be a category, which a schema need not declare."""
+    label, domain = manifest.table.label, column.domain
+    is_category = column.kind == "categorical" and manifest.policy_of(column) in ("category", "own")
+    if domain is None or not is_category or label in domain:
+        return column
+    return replace(column, domain=(*map(str, domain), label))
 
 
 def missing_in(column: TextColumn, tokens: Sequence[str]) -> NDArray[np.bool_]:
