@@ -90,11 +90,13 @@ def assign(
        linear assignment problems, Computing 38, 1987.
     """
     n = len(costs)
-    start = _column_minima(costs) if duals is None else np.array(duals, np.float64)
+    if duals is None:
+        duals = costs.min(axis=0, initial=np.inf)
+        duals = np.where(duals == np.inf, 0.0, duals)
     work = Assigning(
         np.full(n, -1, np.int64),
         np.full(n, -1, np.int64),
-        start,
+        np.array(duals, np.float64),
         np.arange(n),
         np.array([n, 0, 0, 0, 0]),
         np.empty(n),
@@ -126,21 +128,6 @@ def _sweep(costs: NDArray[np.floating], work: Assigning, budget: Budget, phase: 
     waiting, at, kept = (int(work.cursor[place]) for place in (0, 2, 3))
     work.free[kept : kept + waiting - at] = work.free[at:waiting].copy()
     work.cursor[0] = kept + waiting - at
-
-
-@kernel
-def _column_minima(costs: NDArray[np.floating]) -> Floats:
-    n = len(costs)
-    least = np.full(n, np.inf)
-    for i in range(n):
-        row = costs[i]
-        for j in range(n):
-            if row[j] < least[j]:
-                least[j] = row[j]
-    for j in range(n):
-        if least[j] == np.inf:
-            least[j] = 0.0
-    return least
 
 
 @kernel
