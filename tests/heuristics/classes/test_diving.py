@@ -137,8 +137,8 @@ def test_a_thorough_search_of_a_large_table_dives(monkeypatch: pytest.MonkeyPatc
 
     Without classes by diving what a normal effort reaches is improved on, and the trace says why.
     """
-    monkeypatch.setattr(starts, "_SEVERAL", 100)
-    problem = Problem(census(150, 8, seed=3), 5)
+    monkeypatch.setattr(starts, "_SEVERAL", 60)
+    problem = Problem(census(100, 6, seed=3), 5)
     search = partial(local_search, problem, from_method="best")
     normal, thorough = search(effort="normal"), search(effort="thorough")
     assert thorough.objective < 0.995 * normal.objective
