@@ -35,7 +35,7 @@ class Whole(Page):
 
     def build(self) -> None:
         """Make all of it."""
-        self._shown = (-1, False, "")
+        self._shown = self._now()
         self.refresh = self._step.refresh
         ui.add_css(files("anonymip.app").joinpath("style.css").read_text("utf-8"))
         ui.html(escape(say("page.skip")), sanitize=False, tag="a").classes("skip").props(
@@ -45,10 +45,11 @@ class Whole(Page):
             with ui.element("div").classes("line"):
                 heading(say("page.title"), 1)
                 ui.label(say("page.local")).classes("soft local")
-            with ui.tabs(on_change=self._moved) as self.tabs:
+            with ui.tabs() as self.tabs:
                 for name, text in words("steps").items():
                     ui.tab(name, text)
             self.tabs.set_value(self.session.step)
+            self.tabs.on_value_change(self._moved)
             self.tabs.props(f'align=left no-caps dense aria-label="{say("page.steps")}"')
         with ui.element("div").classes("content").props('id="content"'):
             self._running()
@@ -60,8 +61,10 @@ class Whole(Page):
         ui.timer(_LOOK, self._look)
 
     def _moved(self, event: Any) -> None:
-        self.session.step = event.value
-        self._step.refresh()
+        # The panels tell it once more: what is shown already must not be made anew.
+        if event.value != self.session.step:
+            self.session.step = event.value
+            self._step.refresh()
 
     @ui.refreshable_method
     def _step(self, name: str, show: Callable[[Page], None]) -> None:
@@ -105,10 +108,14 @@ class Whole(Page):
             self._bar.props(f"value={min(share, 1.0):.3f}")
         self._stop.set_enabled(not job.stopping)
 
+    def _now(self) -> tuple[int, bool, str]:
+        """Return what changes when something has to be shown anew."""
+        session = self.session
+        return session.version, session.busy, session.job.error if session.job else ""
+
     def _look(self) -> None:
         """Show what has changed since the last look."""
-        session = self.session
-        now = (session.version, session.busy, session.job.error if session.job else "")
+        session, now = self.session, self._now()
         if now != self._shown:
             before, self._shown = self._shown, now
             self._running.refresh()

@@ -18,7 +18,7 @@ from anonymip.errors import InputError
 #: Values that are grouped one by one.
 _MOST = 60
 #: Built-in tables that are quick and need no file beside the package.
-BUILTIN = ("patients", "health-records", "census:1000,5,1", "census:20000,8,1")
+BUILTIN = ("health-records", "clinic-12", "census-1k-mixed", "census-10k")
 
 
 def show(page: Page) -> None:
@@ -141,7 +141,9 @@ class _Card:
         """Show the card."""
         column, role = self._column, self._session.role(self._name)
         is_asked = role == "quasi-identifier"
-        with ui.element("section").classes("card stack tight" + (" asked" if is_asked else "")):
+        card = ui.element("section").classes("card stack tight" + (" asked" if is_asked else ""))
+        card.props["role"], card.props["aria-label"] = "group", self._name
+        with card:
             heading(self._name, 3)
             rows = self._session.looked["rows"]
             told(
@@ -247,8 +249,8 @@ class _Card:
             hierarchy.update({"keep": numbers} if numbers else {})
 
         self._text("card.shown", ", ".join(map(str, hierarchy.get("keep", []))), keep)
-        button(say("card.as_file"), self._as_file)
-        told(say("card.as_file_hint"), "soft")
+        button(say("card.as_file"), self._as_file).classes("wide")
+        told(say("card.as_file_hint"), "soft wide")
 
     def _as_file(self) -> None:
         def write() -> None:

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,12 @@ _FLAGS = (
     *("--hide-scrollbars", "--remote-debugging-port=0"),
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
+
+
+def _labelled(label: str) -> str:
+    """Return the script that finds what is shown under a label."""
+    all_of_them = f"[...document.querySelectorAll('[aria-label={json.dumps(label)}]')]"
+    return f"{all_of_them}.find(one => one.checkVisibility())"
 
 
 class Tab:
@@ -87,7 +93,7 @@ class Tab:
 
     def click(self, text: str, selector: str = "button, .q-tab, [role=option]") -> None:
         """Click what shows a text, or begins with it behind its icon."""
-        icon = r"/^(stop|download|content_copy|upload_file)\\s+/"
+        icon = r"/^(stop|download|content_copy|upload_file)\s+/"
         self.press(
             f"[...document.querySelectorAll({json.dumps(selector)})].find(one => "
             f"one.checkVisibility() && one.innerText.trim().replace({icon}, '')"
@@ -98,9 +104,13 @@ class Tab:
         """Click, as a mouse does, into the middle of what a script finds."""
         self.until(f"!!({found})")
         self.run(f"({found}).scrollIntoView({{block: 'center', behavior: 'instant'}})")
-        box = self.run(
-            f"(r => [r.x + r.width / 2, r.y + r.height / 2])({found}.getBoundingClientRect())"
+        middle = (
+            f"(r => [r.x + r.width / 2, r.y + r.height / 2])(({found}).getBoundingClientRect())"
         )
+        before, box = None, self.run(middle)
+        while box != before:
+            time.sleep(0.1)
+            before, box = box, self.run(middle)
         for kind in ("mousePressed", "mouseReleased"):
             self.call(
                 "Input.dispatchMouseEvent",
@@ -113,15 +123,13 @@ class Tab:
 
     def choose(self, label: str, option: str) -> None:
         """Choose an option of a list by the names of both."""
-        self.press(
-            f"document.querySelector('[aria-label={json.dumps(label)}]')?.closest('.q-field')"
-        )
+        self.press(f"{_labelled(label)}?.closest('.q-field')")
         self.click(option, "[role=option]")
         self.until("!document.querySelector('[role=option]')")
 
     def type(self, label: str, text: str) -> None:
         """Write into a field."""
-        field = f"document.querySelector('[aria-label={json.dumps(label)}]')"
+        field = _labelled(label)
         self.until(f"!!{field}")
         self.run(f"{field}.focus(); {field}.select()")
         self.call("Input.insertText", text=text)
@@ -186,7 +194,7 @@ class Chromium:
             if found := re.search(r"ws://127\.0\.0\.1:(\d+)/", line):
                 self.port = int(found[1])
                 break
-        self._sockets: list[Any] = []
+        self._sockets = ExitStack()
 
     def tab(self, downloads: Path | None = None) -> Tab:
         """Return a new tab."""
@@ -197,17 +205,15 @@ class Chromium:
         asked = Request(f"http://127.0.0.1:{self.port}/json/new?about:blank", method="PUT")
         with urlopen(asked) as answer:
             address = json.load(answer)["webSocketDebuggerUrl"]
-        socket = connect(address, max_size=None, open_timeout=30)
-        self._sockets.append(socket)
-        tab = Tab(socket)
+        opened = connect(address, max_size=None, ping_interval=None)
+        tab = Tab(self._sockets.enter_context(opened))
         if downloads is not None:
             tab.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(downloads))
         return tab
 
     def end(self) -> None:
         """Close it."""
-        for socket in self._sockets:
-            socket.close()
+        self._sockets.close()
         self._process.terminate()
         self._process.wait(20)
 

@@ -16,6 +16,7 @@ import pytest
 from anonymip import InputError, inspect, read_schema
 from anonymip.app import work
 from anonymip.app.session import Session
+from anonymip.app.table_step import BUILTIN
 from anonymip.app.work import Job
 from anonymip.cli.app import run
 from anonymip.instances.schema import schema_text
@@ -268,6 +269,10 @@ def test_built_in_tables_are_files_of_the_session(session: Session) -> None:
     assert session.table == "health-records.csv"
     assert session.looked["rows"] == 7
     assert (session.folder / "health-records.csv").is_file()
+    for instance in BUILTIN[1:]:
+        session.take_table(instance)
+        assert settled(session).table == f"{instance}.csv"
+        assert session.schema["attributes"]
 
 
 def test_curves_grow_point_by_point(session: Session) -> None:
