@@ -203,8 +203,8 @@ def _weigh(folder: Path, table: str, schema: str, asked: Asked, k: int, budget: 
         question = asked.question(folder / schema).limited_by_result(str(folder / table), "auto")
         problem = question.problem(str(folder / table), k, "auto")
         solution = solve(problem, budget=budget, effort="quick")
-    cells = problem.n * problem.m
-    as_share = cells if problem.objective.name == "gcp" else 1
+    # Losses are sums over cells, or of weights that add up to 1 in each record.
+    as_share = problem.n * (1 if asked.weighted else problem.m)
     bound = None if solution.bound is None else solution.bound.value
     return {
         "loss": solution.objective / as_share,

@@ -275,11 +275,14 @@ def test_built_in_tables_are_files_of_the_session(session: Session) -> None:
         assert session.schema["attributes"]
 
 
-def test_curves_grow_point_by_point(session: Session) -> None:
-    """Every k has its loss, and no bound is above it; bounds of smaller k hold for larger ones."""
-    prepared(session).make_curve()
+@pytest.mark.parametrize("weighted", [False, True])
+def test_curves_grow_point_by_point(session: Session, weighted: bool) -> None:
+    """Every k has its loss as a share, and no bound is above it; bounds hold for larger k."""
+    prepared(session).asked.weighted = weighted
+    session.make_curve()
     points = settled(session).points()
     assert [k for k, _ in points] == [2, 3, 5, 10]
+    assert 0.05 < points[-1][1]["loss"] < 1
     bounds = [one["bound"] for _, one in points]
     assert all(0 <= one["bound"] <= one["loss"] + 1e-9 for _, one in points)
     assert bounds == sorted(bounds)
