@@ -23,6 +23,7 @@ from benchmarks.heuristics import HEURISTICS, row_of, warm_up
 from benchmarks.leaderboard import leaderboard
 from benchmarks.memory import memory
 from benchmarks.microaggregation import microaggregation
+from benchmarks.parts import parts
 from benchmarks.patterns import guarantees, levels, pattern_greedy, pattern_proofs
 from benchmarks.peers import peers
 from benchmarks.publishing import publishing
@@ -122,6 +123,7 @@ BENCHMARKS = (
     Benchmark("demo", demo_from_a_clone),
     Benchmark("publishing", publishing),
     Benchmark("memory", memory),
+    Benchmark("parts", parts),
     Benchmark("formulations", formulations),
     Benchmark("hand-over", hand_over),
     Benchmark("freeform", freeform),

@@ -32,8 +32,8 @@ class EngineOptions:
         str | None,
         typer.Option(
             "--engine",
-            help="local: by parts on this machine; dask: on a cluster; default: the whole table at "
-            "once.",
+            help="local: by parts on this machine; dask: on a cluster; auto: local, in one part if "
+            "memory is enough; default: the whole table at once.",
         ),
     ] = None
     scheduler: Annotated[

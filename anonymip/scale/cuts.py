@@ -26,7 +26,7 @@ from anonymip.tolerances import LOSS_RELATIVE
 
 @dataclass(frozen=True)
 class CutNumbers:
-    """Numbers that steer where a table is cut; chosen by ``python -m benchmarks scale``."""
+    """Numbers that steer where a table is cut; chosen by ``python -m benchmarks parts``."""
 
     #: Share of a domain within which rows feel a cut: classes lose where they would cross it, and
     #: the bound where a neighbour may lie beyond it.

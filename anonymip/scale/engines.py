@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,6 +23,7 @@ from anonymip.runtime.budget import Budget
 from anonymip.runtime.memory import in_words, memory_at_hand
 from anonymip.runtime.side_by_side import run_side_by_side, workers_of
 
+_KINDS = ("local", "dask", "auto")
 #: Times that a part may take a worker with it before the run is given up.
 _DEATHS = 3
 _POLL = 0.05
@@ -37,7 +38,8 @@ class Engine:
     Parameters
     ----------
     kind
-        ``"local"``: processes of this machine; ``"dask"``: a cluster of Dask.
+        ``"local"``: processes of this machine; ``"dask"``: a cluster of Dask; ``"auto"``: local,
+        and all in one part if memory is enough for that.
     scheduler
         Address of a scheduler of Dask, ``"tcp://host:8786"``; None starts a cluster here.
     workers
@@ -65,8 +67,8 @@ class Engine:
     scratch: str | Path | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in ("local", "dask"):
-            raise unknown_name("engine", self.kind, ("local", "dask"))
+        if self.kind not in _KINDS:
+            raise unknown_name("engine", self.kind, _KINDS)
         if self.part_rows < 1:
             raise InputError(
                 f"{argument('part_rows')} is {self.part_rows}", remedy="Give at least 1"
@@ -106,6 +108,18 @@ class WorkerMemory:
 
 
 MEMORY = WorkerMemory()
+
+
+def for_memory(engine: Engine, rows: int | None, columns: int) -> Engine:
+    """Return an engine that is to choose by itself with the parts that memory allows.
+
+    `rows`: of the table; None where only reading tells. `columns`: that are published.
+    """
+    if engine.kind != "auto" or rows is None:
+        return engine
+    left = memory_at_hand()
+    fits = left is None or MEMORY.needed(rows, columns) <= left.bytes
+    return replace(engine, part_rows=max(rows, engine.part_rows)) if fits else engine
 
 
 def refuse_short_memory(engine: Engine, rows: int, columns: int) -> None:
@@ -172,7 +186,7 @@ def started(engine: Engine, scratch: Path, budget: Budget) -> Iterator[Runner]:
 
     Raises InputError if Dask is not installed, or no scheduler answers.
     """
-    if engine.kind == "local":
+    if engine.kind != "dask":
         yield LocalRunner(workers_of(engine.workers or 0), budget)
         return
     try:

@@ -27,7 +27,7 @@ from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.scale.cuts import Tree, choose_cuts, pruned
-from anonymip.scale.engines import Engine, Runner, refuse_short_memory, started
+from anonymip.scale.engines import Engine, Runner, for_memory, refuse_short_memory, started
 from anonymip.scale.part import PartResult, PartTask, Plan, Split, said_of, solve_part, split
 from anonymip.scale.sources import Batch, find_batches, frame_of, read_batch, source_of
 from anonymip.scale.survey import Wanted, Whole, look_at, samples_of, summed_up
@@ -155,7 +155,7 @@ def anonymize_by_parts(
     output
         The folder to write. A release by parts that lies there is replaced.
     engine
-        ``"local"``, ``"dask"`` or an :class:`Engine`.
+        ``"local"``, ``"dask"``, ``"auto"`` or an :class:`Engine`.
     schema
         Roles of the columns, format of text files, domains.
     progress
@@ -218,8 +218,10 @@ def run_by_parts(
     first = _first_look(task, batches[0])
     _refuse_unsuited(task, first)
     known = sum(batch.rows for batch in batches) if all(one.rows >= 0 for one in batches) else None
+    width = len(first.names) + len(first.sensitive + first.keep)
+    engine = for_memory(engine, known, width)
     largest = engine.part_rows if known is None else min(known, engine.part_rows)
-    refuse_short_memory(engine, largest, len(first.names) + len(first.sensitive + first.keep))
+    refuse_short_memory(engine, largest, width)
     with ExitStack() as stack:
         stack.enter_context(budget.catching_interrupts())
         beside = target if engine.scratch is None else Path(engine.scratch) / target.name

@@ -16,7 +16,7 @@ import anonymip
 from anonymip import Engine, InputError
 from anonymip.privacy.parts import verify_parts
 from anonymip.runtime.budget import Budget
-from anonymip.scale.engines import started
+from anonymip.scale.engines import WorkerMemory, started
 from tests.scale.test_running import people, released
 
 __all__ = ["people"]
@@ -159,3 +159,14 @@ def test_parts_that_memory_is_short_of(people: Path, tmp_path: Path) -> None:
         released(people, tmp_path / "release", engine=engine)
     assert told.value.remedy == "Use part_rows=62, or fewer workers"
     assert sorted(one.name for one in tmp_path.iterdir()) == ["people"]
+
+
+def test_auto_takes_one_part_where_memory_allows(
+    people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it cuts the table as the local engine does."""
+    engine = Engine("auto", workers=1, part_rows=60)
+    assert released(people, tmp_path / "whole", engine=engine).parts == 1
+    monkeypatch.setattr("anonymip.scale.engines.MEMORY", WorkerMemory(cell=1e15))
+    monkeypatch.setattr("anonymip.scale.running.refuse_short_memory", lambda *_: None)
+    assert released(people, tmp_path / "parts", engine=engine).parts > 2
