@@ -6,8 +6,8 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,8 +23,8 @@ __all__ = ["people"]
 distributed = pytest.importorskip("distributed")
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[object]:
+@contextmanager
+def two_workers() -> Iterator[object]:
     """Give a cluster of two workers in processes of their own."""
     import dask
 
@@ -38,6 +38,13 @@ def cluster() -> Iterator[object]:
         )
         with made:
             yield made
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[object]:
+    """Give one cluster to all tests."""
+    with two_workers() as made:
+        yield made
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -95,15 +102,10 @@ def test_a_killed_worker_costs_time_and_no_rows(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(10))
-def test_workers_killed_at_any_moment(
-    cluster: object, people: Path, tmp_path: Path, seed: int
-) -> None:
-    """Ten moments of a run, from its first task on."""
-    _killed(cluster, people, tmp_path, 0.02 + 0.15 * seed)
-    deadline = time.monotonic() + 60
-    while len(cluster.scheduler_info["workers"]) < 2:  # type: ignore[attr-defined]
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+def test_workers_killed_at_any_moment(people: Path, tmp_path: Path, seed: int) -> None:
+    """Ten moments of a run, from its first task on, each on a cluster of its own."""
+    with two_workers() as cluster:
+        _killed(cluster, people, tmp_path, 0.02 + 0.15 * seed)
 
 
 def test_errors_come_back_from_workers(cluster: object, people: Path, tmp_path: Path) -> None:
