@@ -8,7 +8,7 @@ hexadecimal digits of the SHA-256 of their text, so that a published cut names n
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -99,20 +99,21 @@ def choose_cuts(
     weights: Floats,
     attributes: Sequence[Attribute],
     levels: Sequence[Floats],
+    shortened: Collection[int],
     rows: int,
 ) -> tuple[Tree, int]:
     """Return cuts into parts of at most about so many rows, and the number of parts.
 
     `keys`: (s, m) of a sample. `weights`: (s,) rows that each stands for. `levels`: by attribute
-    the keys of all values of the table, sorted; of wide domains their ends. `rows`: of a part, at
-    most. A part whose rows are all alike, or of which no cut leaves a fifth on either side, stays
-    whole.
+    the keys of all values of the table, sorted; of those that are `shortened` only some, with the
+    ends. `rows`: of a part, at most. A part whose rows are all alike, or of which no cut leaves a
+    fifth on either side, stays whole.
     """
     parts = iter(range(len(keys) + 1))
 
     def grow(sample: Ints) -> Tree:
         if weights[sample].sum() > rows:
-            found = _best_cut(keys[sample], weights[sample], attributes, levels)
+            found = _best_cut(keys[sample], weights[sample], attributes, levels, shortened)
             if found is not None:
                 low = keys[sample, found.attribute] <= found.at_most
                 lower, higher = grow(sample[low]), grow(sample[~low])
@@ -124,7 +125,11 @@ def choose_cuts(
 
 
 def _best_cut(
-    keys: Floats, weights: Floats, attributes: Sequence[Attribute], levels: Sequence[Floats]
+    keys: Floats,
+    weights: Floats,
+    attributes: Sequence[Attribute],
+    levels: Sequence[Floats],
+    shortened: Collection[int],
 ) -> Cut | None:
     """Return the cut that the fewest rows feel, for its balance; None if there is none."""
     best, least = None, np.inf
@@ -152,12 +157,18 @@ def _best_cut(
                 near = np.full(len(values), max(0.0, 1 - 1 / max(1, len(known) - 1) / NUMBERS.felt))
             cost = (float(near @ mass) + 1e-3) / (4 * share[at] * (1 - share[at]))
             if cost < least:
-                best, least = _cut_between(a, attribute, low, high, known), cost
+                best = _cut_between(a, attribute, low, high, None if a in shortened else known)
+                least = cost
     return best
 
 
-def _cut_between(a: int, attribute: Attribute, low: float, high: float, known: Floats) -> Cut:
-    """Return the cut above a value of the sample, with the values of the table next to it."""
+def _cut_between(
+    a: int, attribute: Attribute, low: float, high: float, known: Floats | None
+) -> Cut:
+    """Return the cut above a value of the sample, with the values of the table next to it.
+
+    `known`: all values of the table; None where not all are known, and any may lie at the cut.
+    """
     at_most = low
     if np.isfinite(high):
         # No value of the table: what lies between those of a sample.
@@ -167,11 +178,11 @@ def _cut_between(a: int, attribute: Attribute, low: float, high: float, known: F
     at_most = at_most if low <= at_most < high else low
     if not attribute.is_numeric or attribute.publish == "set":
         return Cut(a, at_most, 0, 0)
+    if known is None:
+        return Cut(a, at_most, 0, 0, at_most, at_most)
     lower, higher = known[known <= at_most], known[known > at_most]
-    # Ends alone are known of wide domains: between them anything may lie.
-    whole = len(known) > 2
-    below = float(lower[-1]) if whole and len(lower) else at_most
-    above = float(higher[0]) if whole and len(higher) else at_most
+    below = float(lower[-1]) if len(lower) else at_most
+    above = float(higher[0]) if len(higher) else at_most
     return Cut(a, at_most, 0, 0, below, above)
 
 

@@ -397,7 +397,12 @@ class _Run:
         except AnonymipError as error:
             raise self._found_again(error) from None
         tree, parts = choose_cuts(
-            whole.keys, whole.weights, whole.attributes, whole.levels, self.engine.part_rows
+            whole.keys,
+            whole.weights,
+            whole.attributes,
+            whole.levels,
+            whole.shortened,
+            self.engine.part_rows,
         )
         plan = Plan(
             whole.attributes,

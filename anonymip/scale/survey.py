@@ -28,13 +28,15 @@ class Seen:
     """What one batch holds.
 
     `rows`: how many. `found`: by quasi-identifier values of it, those that are missing left out:
-    all, or of many numbers the ends and one that is not whole. `sample`: rows of it, and `weight`,
-    how many each stands for. `fingerprint`: a sum over all rows, in whatever order they come.
+    all, or of many numbers the ends and one that is not whole, and these are `shortened`.
+    `sample`: rows of it, and `weight`, how many each stands for. `fingerprint`: a sum over all
+    rows, in whatever order they come.
     `missing`: by quasi-identifier how many values are missing, but for rows that are left out.
     """
 
     rows: int
     found: dict[str, pd.Series]
+    shortened: frozenset[str]
     sample: pd.DataFrame
     weight: float
     fingerprint: int
@@ -76,13 +78,18 @@ def look_at(batch: Batch, wanted: Wanted, *, budget: Budget | None = None) -> Se
             gone |= absent[name]
     missing = {name: int((rows & ~gone).sum()) for name, rows in absent.items()}
     values: dict[str, pd.Series] = {}
+    shortened = set()
     for name, known in schema.attributes.items():
         found = frame[name][~absent[name] & ~gone].drop_duplicates()
         values[name] = _ends(found, known, schema)
+        if len(values[name]) < len(found):
+            shortened.add(name)
     step = max(1, -(-len(frame) // samples))
     sample = frame[list(schema.attributes)].iloc[::step].reset_index(drop=True)
     weight = len(frame) / max(1, len(sample))
-    return Seen(len(frame), values, sample, weight, fingerprint_of(frame), missing)
+    return Seen(
+        len(frame), values, frozenset(shortened), sample, weight, fingerprint_of(frame), missing
+    )
 
 
 def _ends(values: pd.Series, known: Any, schema: Schema) -> pd.Series:
@@ -117,7 +124,10 @@ class Whole:
     keys, weights
         Of the sample, as cuts compare it.
     levels
-        By attribute the keys of all values, or the ends of wide domains, sorted.
+        By attribute the keys of all values, sorted; only some with their ends where they are
+        `shortened`.
+    shortened
+        Positions of attributes of so many numbers that not all are kept.
     missing
         By quasi-identifier, how many values are missing.
     """
@@ -129,6 +139,7 @@ class Whole:
     keys: Floats
     weights: Floats
     levels: tuple[Floats, ...]
+    shortened: frozenset[int]
     missing: dict[str, int]
 
 
@@ -176,6 +187,11 @@ def summed_up(seen: Sequence[Seen], schema: Schema, others: pd.DataFrame) -> Who
         keys_of(frame, attributes, schema.table),
         weights.astype(np.float64),
         tuple(np.unique(column) for column in levels.T),
+        frozenset(
+            a
+            for a, one in enumerate(attributes)
+            if any(one.name in batch.shortened for batch in seen)
+        ),
         missing,
     )
 

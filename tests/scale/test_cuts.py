@@ -45,7 +45,7 @@ def cut_up(frame: pd.DataFrame, rows: int) -> tuple[Cut | int, np.ndarray]:
     data = SCHEMA.apply(frame)
     keys = keys_of(frame, data.attributes, TableFormat())
     levels = [np.unique(column) for column in keys.T]
-    tree, parts = choose_cuts(keys, np.ones(len(keys)), data.attributes, levels, rows)
+    tree, parts = choose_cuts(keys, np.ones(len(keys)), data.attributes, levels, (), rows)
     numbers = part_numbers(keys, tree)
     assert set(numbers) == set(range(parts))
     return tree, numbers

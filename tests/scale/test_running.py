@@ -81,6 +81,27 @@ def test_releases_by_parts_hold(tmp_path: Path, frame: pd.DataFrame, k: int, row
     assert best <= found.objective or found.parts > 1
 
 
+def test_values_that_are_not_all_known_raise_no_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many numbers the ends are kept: next to a cut there may be any."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"x": rng.random(120).round(3), "y": rng.random(120).round(2)})
+    frame.to_parquet(tmp_path / "table.parquet", row_group_size=20)
+    names = ["x:numeric", "y:numeric"]
+    asked: dict[str, Any] = {"engine": small(15), "method": "local-search", "effort": "normal"}
+    exact = anonymize_by_parts(tmp_path / "table.parquet", names, 2, tmp_path / "exact", **asked)
+    monkeypatch.setattr("anonymip.scale.survey._MANY", 5)
+    found = anonymize_by_parts(tmp_path / "table.parquet", names, 2, tmp_path / "short", **asked)
+    assert found.parts > 4
+    assert found.objective == exact.objective
+    assert found.bound is not None
+    assert exact.bound is not None
+    assert 0 < found.bound <= exact.bound
+    best = solve(Problem(Schema().with_roles(names).apply(frame), 2), "local-search").objective
+    assert exact.bound <= best
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("n", [1_000, 10_000])
 def test_bounds_stay_below_the_best_known_loss(tmp_path: Path, n: int) -> None:
