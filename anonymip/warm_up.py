@@ -137,7 +137,8 @@ def warm_up(
     compiled = 0
     if left is None or left.kernels:
         tasks = [partial(_run_all, part) for part in _parts(names, jobs)]
-        phase = f"compiling for {purpose if runs else 'the usual commands'}"
+        few = purpose if len(runs) < 4 else f"{len(runs)} runs"
+        phase = f"compiling for {few if runs else 'the usual commands'}"
         with watch.catching_interrupts():
             compiled = sum(
                 run_side_by_side(tasks, watch, jobs=jobs, in_processes=True, phase=phase)
@@ -166,8 +167,10 @@ def prepare(
     left = None if limited or workers_of(0) < 2 else kernels_left(names)
     if left is None or left.seconds < _LONG:
         return
-    _LOG.warning("compiling about %d kernels, once; about %.0f s", left.kernels, left.seconds / 2)
     with suppress(InputError):
+        _refuse_no_place()
+        text = "compiling about %d kernels, once; about %.0f s"
+        _LOG.warning(text, left.kernels, left.seconds / 2)
         warm_up(names, progress=progress)
 
 

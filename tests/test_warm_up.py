@@ -73,7 +73,11 @@ def test_the_progress_says_what_is_compiled_for(
     monkeypatch.setattr(warm_up, "kernels_left", lambda names: None)
     assert warm_up.warm_up(["mondrian", "bound"]).purpose == "mondrian and bound"
     warm_up.warm_up()
-    assert phases == ["compiling for mondrian and bound", "compiling for the usual commands"]
+    warm_up.warm_up(["mondrian", "initial", "hp", "forest"])
+    assert phases == [
+        *("compiling for mondrian and bound", "compiling for the usual commands"),
+        "compiling for 4 runs",
+    ]
 
 
 def test_processes_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,9 +91,13 @@ def test_processes_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_takes_long_to_compile_is_prepared_by_two_processes(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
-    """It is said once; not where little is left or unknown, nor with a time limit or one core."""
+    """It is said once; not where little is left or unknown, nor with a time limit or one core.
+
+    Nor where kernels cannot be kept: the processes would compile in vain.
+    """
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     left: list[Left | None] = [Left(24, 30.0), Left(3, 7.0), None]
     made: list[Any] = []
     monkeypatch.setattr(warm_up, "kernels_left", lambda names: left[0])
@@ -104,6 +112,10 @@ def test_what_takes_long_to_compile_is_prepared_by_two_processes(
     monkeypatch.setattr(warm_up, "workers_of", lambda jobs: 1)
     warm_up.prepare(["mondrian"])
     monkeypatch.setattr(warm_up, "workers_of", lambda jobs: 2)
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file" / "below"))
+    warm_up.prepare(["mondrian"])
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     for little in left[1:]:
         left[0] = little
         warm_up.prepare(["mondrian"])
