@@ -59,7 +59,9 @@ class Session:
     ) -> None:
         """Start a job, unless one is running."""
         self.refuse_busy()
-        self.job = work.Job(what, tasks, done).start()
+        # It is known before it begins: what it hands on asks whether it was told to stop.
+        self.job = work.Job(what, tasks, done)
+        self.job.start()
 
     def refuse_busy(self) -> None:
         """Refuse what cannot be done while work goes on."""
@@ -200,8 +202,10 @@ class Session:
         }
 
         def weighed(k: int, found: dict[str, Any]) -> None:
-            curve[k] = found
-            self.version += 1
+            # What a stop cut short says little of its k.
+            if not (curve and self.job is not None and self.job.stopping):
+                curve[k] = found
+                self.version += 1
 
         self.begin(say("job.curve"), tasks, weighed)
 

@@ -92,6 +92,7 @@ def test_the_lines_of_python_ask_the_same(tmp_path_factory: Any, asked: Asked) -
     assert same.microdata.attributes == problem.microdata.attributes
 
 
+@pytest.mark.thorough
 def test_the_lines_of_python_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They write the release whose loss the question has."""
     (tmp_path / "people.csv").write_text(PEOPLE)

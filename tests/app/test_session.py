@@ -269,13 +269,18 @@ def test_built_in_tables_are_files_of_the_session(session: Session) -> None:
     assert session.table == "health-records.csv"
     assert session.looked["rows"] == 7
     assert (session.folder / "health-records.csv").is_file()
-    for instance in BUILTIN[1:]:
-        session.take_table(instance)
-        assert settled(session).table == f"{instance}.csv"
-        assert session.schema["attributes"]
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.thorough
+@pytest.mark.parametrize("instance", BUILTIN)
+def test_built_in_tables_are_there(session: Session, instance: str) -> None:
+    """Each that the page offers is read and looked at, and has something to ask."""
+    session.take_table(instance)
+    assert settled(session).table == f"{instance}.csv"
+    assert session.schema["attributes"]
+
+
+@pytest.mark.parametrize("weighted", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_curves_grow_point_by_point(session: Session, weighted: bool) -> None:
     """Every k has its loss as a share, and no bound is above it; bounds hold for larger k."""
     prepared(session).asked.weighted = weighted
@@ -309,6 +314,26 @@ def test_a_stop_keeps_what_is_there(session: Session) -> None:
     job.stop()
     job.wait(60)
     assert (found, job.error, job.running) == ([(1, "best so far")], "", False)
+
+
+def test_a_curve_that_is_stopped_keeps_whole_points(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The point that was cut short is none, unless it is the only one."""
+    prepared(session)
+    point = {"loss": 0.1, "bound": None, "optimal": False, "suppressed": 0}
+
+    def weighing(folder: Path, table: str, schema: str, asked: Any, k: int) -> Any:
+        def task(budget: Any) -> Any:
+            if k == 3:
+                budget.interrupt()
+            return point
+
+        return task
+
+    monkeypatch.setattr(work, "weighing", weighing)
+    session.make_curve()
+    assert list(settled(session).curve) == [2]
 
 
 def test_a_stop_with_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
