@@ -235,7 +235,7 @@ def test_pseudonyms_in_place_of_ids(shell: Shell, told: str) -> None:
     assert "keyed hashes that link the rows" in shell.read("report.html")
     assert "0123456789" not in shell.read("report.html") + shell.read("release.csv.manifest.json")
     for key, said in (
-        ([], "shuffled rows do not show"),
+        ([], "these rows do not show"),
         (["--pseudonym-key", "key.txt"], "key gives"),
     ):
         verified = shell("verify", "visits.csv", "release.csv", *key)

@@ -152,6 +152,6 @@ def finding(
         return f"The pseudonyms of {columns} stand for the ids row by row, one for one.", problems
     sentence = (
         f"The pseudonyms of {columns} have as many rows, with the same sensitive and kept values, "
-        "as ids of the original; whose each is, shuffled rows do not show without the key."
+        "as ids of the original; whose each is, these rows do not show without the key."
     )
     return sentence, problems
