@@ -67,10 +67,12 @@ def test_dask_makes_the_release_of_this_machine(
         assert verify_parts(people, tmp_path / "dask", run=runner.map, scratch=scratch).ok
 
 
-def _killed(cluster: object, people: Path, tmp_path: Path, seconds: float) -> None:
+def _killed(
+    cluster: object, people: Path, tmp_path: Path, seconds: float, method: str = "local-search"
+) -> None:
     expected = tmp_path / "expected"
     if not expected.exists():
-        released(people, expected, method="local-search")
+        released(people, expected, method=method)
     workers = [one.process.pid for one in cluster.workers.values()]  # type: ignore[attr-defined]
     done = threading.Event()
 
@@ -86,7 +88,7 @@ def _killed(cluster: object, people: Path, tmp_path: Path, seconds: float) -> No
             scheduler=cluster.scheduler_address,  # type: ignore[attr-defined]
             part_rows=60,
         )
-        released(people, tmp_path / "killed", method="local-search", engine=engine)
+        released(people, tmp_path / "killed", method=method, engine=engine)
     finally:
         done.set()
         thread.join()
@@ -97,7 +99,7 @@ def test_a_killed_worker_costs_time_and_no_rows(
     cluster: object, people: Path, tmp_path: Path
 ) -> None:
     """What it had in hand is done again, and the release is the same."""
-    _killed(cluster, people, tmp_path, 0.05)
+    _killed(cluster, people, tmp_path, 0.05, "ordered-cut")
 
 
 @pytest.mark.thorough

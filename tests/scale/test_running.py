@@ -35,9 +35,8 @@ def small(rows: int = 25) -> Engine:
     return Engine("local", workers=1, part_rows=rows)
 
 
-@pytest.fixture
-def people(tmp_path: Path) -> Path:
-    """Return a folder of two Parquet files with 240 persons."""
+def write_people(folder: Path) -> None:
+    """Write two Parquet files with 240 persons."""
     rng = np.random.default_rng(7)
     frame = pd.DataFrame(
         {
@@ -47,17 +46,31 @@ def people(tmp_path: Path) -> Path:
             "ill": rng.choice(["flu", "cold", "gout"], 240),
         }
     )
-    folder = tmp_path / "people"
     folder.mkdir()
     frame.iloc[:150].to_parquet(folder / "a.parquet", row_group_size=50)
     frame.iloc[150:].to_parquet(folder / "b.parquet")
-    return folder
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    """Return a folder of two Parquet files with 240 persons."""
+    write_people(tmp_path / "people")
+    return tmp_path / "people"
 
 
 def released(people: Path, output: Path, **given: Any) -> anonymip.ReleaseInParts:
     """Return the release of the folder by parts of 60 rows."""
     asked: dict[str, Any] = {"engine": small(60), "sensitive": ["ill"], **QUICK, **given}
     return anonymize_by_parts(people, NAMES, 5, output, **asked)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with these persons and their release, made once."""
+    folder = tmp_path_factory.mktemp("made")
+    write_people(folder / "people")
+    released(folder / "people", folder / "release")
+    return folder
 
 
 @given(frames(20, 60), st.integers(2, 4), st.integers(8, 30))
@@ -68,7 +81,7 @@ def test_releases_by_parts_hold(tmp_path: Path, frame: pd.DataFrame, k: int, row
     table, output = tmp_path / "table.parquet", tmp_path / "release"
     frame.to_parquet(table, row_group_size=max(5, len(frame) // 3))
     found = anonymize_by_parts(
-        table, NAMES, k, output, engine=small(rows), method="local-search", effort="quick"
+        table, NAMES, k, output, engine=small(rows), method="greedy-search", effort="quick"
     )
     assert verify_parts(table, output, k=k).ok
     whole = pd.read_parquet(output)
@@ -78,7 +91,6 @@ def test_releases_by_parts_hold(tmp_path: Path, frame: pd.DataFrame, k: int, row
     best = solve(problem, "local-search", bound=False).objective
     assert found.bound is not None
     assert found.bound <= min(best, found.objective) * (1 + 1e-12)
-    assert best <= found.objective or found.parts > 1
 
 
 def test_values_that_are_not_all_known_raise_no_bound(
@@ -89,7 +101,7 @@ def test_values_that_are_not_all_known_raise_no_bound(
     frame = pd.DataFrame({"x": rng.random(120).round(3), "y": rng.random(120).round(2)})
     frame.to_parquet(tmp_path / "table.parquet", row_group_size=20)
     names = ["x:numeric", "y:numeric"]
-    asked: dict[str, Any] = {"engine": small(15), "method": "local-search", "effort": "normal"}
+    asked: dict[str, Any] = {"engine": small(20), **QUICK}
     exact = anonymize_by_parts(tmp_path / "table.parquet", names, 2, tmp_path / "exact", **asked)
     monkeypatch.setattr("anonymip.scale.survey._MANY", 5)
     found = anonymize_by_parts(tmp_path / "table.parquet", names, 2, tmp_path / "short", **asked)
@@ -138,6 +150,7 @@ def test_one_part_is_the_ordinary_call(people: Path, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.thorough
 def test_a_release_by_parts_is_told_by_its_seed(people: Path, tmp_path: Path) -> None:
     """Twice the same call writes the same bytes, in one process or in two."""
     for name, workers in (("one", 1), ("two", 2)):
@@ -196,7 +209,14 @@ def test_missing_values_and_dates_by_parts(tmp_path: Path, policy: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", ["nh", "greedy", "sort-greedy"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "nh",
+        pytest.param("greedy", marks=pytest.mark.thorough),
+        pytest.param("sort-greedy", marks=pytest.mark.thorough),
+    ],
+)
 def test_covers_by_parts(people: Path, tmp_path: Path, method: str) -> None:
     """A freeform release is one of the whole table, and its bound holds of classes and covers."""
     given: dict[str, Any] = {"recoding": "freeform", "method": method, "effort": "normal"}
@@ -376,10 +396,9 @@ TAMPERED = [
 
 
 @pytest.mark.parametrize("how", TAMPERED)
-def test_tampering_is_found(people: Path, tmp_path: Path, how: str) -> None:
+def test_tampering_is_found(made: Path, people: Path, tmp_path: Path, how: str) -> None:
     """A release by parts that is no longer what was written fails its verification."""
-    released(people, tmp_path / "release")
-    folder = tmp_path / "release"
+    folder = shutil.copytree(made / "release", tmp_path / "release")
     file = folder / "part-00001.parquet"
     manifest = json.loads((folder / "_manifest.json").read_text())
     table = parquet.read_table(file).to_pandas()
@@ -428,9 +447,9 @@ def test_tampering_is_found(people: Path, tmp_path: Path, how: str) -> None:
         lambda parts: parts["cuts"].update(at_most="Ulm"),
     ],
 )
-def test_malformed_parts_are_refused(people: Path, tmp_path: Path, change: Any) -> None:
+def test_malformed_parts_are_refused(made: Path, people: Path, tmp_path: Path, change: Any) -> None:
     """Entries of parts hold what is declared, and name files of the folder alone."""
-    released(people, tmp_path / "release")
+    shutil.copytree(made / "release", tmp_path / "release")
     path = tmp_path / "release" / "_manifest.json"
     manifest = json.loads(path.read_text())
     change(manifest["parts"])
