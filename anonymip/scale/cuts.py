@@ -72,19 +72,23 @@ def keys_of(
 ) -> NDArray[np.float64]:
     """Return (n, m) what cuts compare: numbers as they are counted, digests of texts.
 
-    What is missing is infinite, and so are values of hierarchies, which are not cut. Raises
-    InputError naming column and row of a value that is outside its domain.
+    What is missing is infinite, and so are values of hierarchies, which are not cut. Domains do not
+    matter: rows that are left out may hold other values. Raises InputError naming column and row of
+    a value that is no number where numbers belong.
     """
     keys = np.full((len(frame), len(attributes)), np.inf)
     plain = table.pointed_columns(frame, [one.name for one in attributes if one.kind == "numeric"])
-    for a, attribute in enumerate(attributes):
+    for a, declared in enumerate(attributes):
+        if declared.hierarchy is not None:
+            continue
+        attribute = replace(declared, domain=None)
         present = np.flatnonzero(~missing_rows(frame[attribute.name], table.missing))
         series = plain[attribute.name].iloc[present]
         if attribute.is_numeric:
             keys[present, a] = attribute.scale.coarsened(numeric_column(series, attribute))
         else:
             place, texts = pd.factorize(text_column(series, attribute))
-            if attribute.hierarchy is None and len(texts):
+            if len(texts):
                 keys[present, a] = np.array([digest(str(text)) for text in texts])[place]
     return keys
 
@@ -169,7 +173,8 @@ def _cut_between(
 
     `known`: all values of the table; None where not all are known, and any may lie at the cut.
     """
-    at_most = low
+    # Of all that is not missing: no value either, least of all the largest one.
+    at_most = float(np.finfo(np.float64).max)
     if np.isfinite(high):
         # No value of the table: what lies between those of a sample.
         at_most = (
@@ -178,6 +183,9 @@ def _cut_between(
     at_most = at_most if low <= at_most < high else low
     if not attribute.is_numeric or attribute.publish == "set":
         return Cut(a, at_most, 0, 0)
+    if not np.isfinite(high):
+        # What is missing has no place in a range: cells count it alone.
+        return Cut(a, at_most, 0, 0, at_most, -np.inf)
     if known is None:
         return Cut(a, at_most, 0, 0, at_most, at_most)
     lower, higher = known[known <= at_most], known[known > at_most]

@@ -19,6 +19,7 @@ from pyarrow import parquet
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound, nearest_neighbour_terms
 from anonymip.errors import AnonymipError, Interrupted, ReleaseWarning
 from anonymip.instances import Attribute, Microdata, TableFormat
+from anonymip.instances.encoding import complete_rows
 from anonymip.problem import Problem
 from anonymip.publishing import publish
 from anonymip.publishing.manifest import as_verified, of_file
@@ -74,11 +75,15 @@ class Plan:
 
 @dataclass(frozen=True)
 class Split:
-    """Where the rows of a batch lie: a file with a row group for each part that it has rows of."""
+    """Where the rows of a batch lie: a file with a row group for each part that it has rows of.
+
+    `counts`: rows by part. `complete`: those of them that are not left out for what they miss.
+    """
 
     file: str
     groups: dict[int, int]
     counts: dict[int, int]
+    complete: dict[int, int]
 
 
 def said_of(error: AnonymipError, where: str) -> AnonymipError:
@@ -91,8 +96,9 @@ def said_of(error: AnonymipError, where: str) -> AnonymipError:
 def split(number: int, batch: Batch, plan: Plan, *, budget: Budget | None = None) -> Split:
     """Write the rows of a batch in the order of their parts, a row group for each part."""
     table = read_batch(batch, plan.table, plan.columns)
+    frame = frame_of(table)
     try:
-        keys = keys_of(frame_of(table), plan.attributes, plan.table)
+        keys = keys_of(frame, plan.attributes, plan.table)
     except AnonymipError as error:
         raise said_of(error, str(batch)) from None
     numbers = part_numbers(keys, plan.tree)
@@ -105,10 +111,12 @@ def split(number: int, batch: Batch, plan: Plan, *, budget: Budget | None = None
             writer.write_table(ordered.slice(at, count), row_group_size=max(1, count))
             at += count
     parts = present.tolist()
+    complete = np.bincount(numbers[complete_rows(frame, plan.attributes, plan.table)])
     return Split(
         str(place),
         {part: group for group, part in enumerate(parts)},
         dict(zip(parts, counts.tolist(), strict=True)),
+        {part: int(complete[part]) for part in np.flatnonzero(complete).tolist()},
     )
 
 

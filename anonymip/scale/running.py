@@ -416,11 +416,12 @@ class _Run:
         )
         tasks = [(number, batch) for number, batch in enumerate(self.batches)]
         splits: list[Split] = self.runner.map(split, tasks, plan, "splitting")
-        counts = np.zeros(parts, np.int64)
+        counts, complete = np.zeros((2, parts), np.int64)
         for one in splits:
             for part, count in one.counts.items():
                 counts[part] += count
-        kept, members = pruned(tree, counts, max(k, self.engine.part_rows // 20))
+                complete[part] += one.complete.get(part, 0)
+        kept, members = pruned(tree, complete, max(k, self.engine.part_rows // 20))
         solved = self.runner.map(
             solve_part,
             [

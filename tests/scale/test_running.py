@@ -23,6 +23,7 @@ from anonymip.errors import Interrupted
 from anonymip.privacy.parts import verify_parts
 from anonymip.runtime.budget import Budget
 from anonymip.scale import part as part_room
+from anonymip.scale.cuts import digest
 from anonymip.scale.running import Task, run_by_parts
 from tests.scale.test_cuts import frames
 
@@ -246,6 +247,47 @@ def test_diversity_and_limits_by_parts(people: Path, tmp_path: Path) -> None:
     assert result.ok
     assert found.manifest["diversity"]["l"] == 2
     assert any("age" in check for check in found.manifest["checked"])
+
+
+def test_a_cut_before_the_missing_names_no_value(tmp_path: Path) -> None:
+    """What parts the missing from all others is no number of the table, nor a text's digest."""
+    pay = ["10"] * 30 + ["987654"] * 110 + [""] * 60
+    frame = pd.DataFrame({"pay": pay, "one": ["yes" if one else "" for one in pay]})
+    frame.to_parquet(tmp_path / "table.parquet")
+    for name, kind in (("pay", "own"), ("one", "category")):
+        found = anonymize_by_parts(
+            tmp_path / "table.parquet",
+            [name],
+            5,
+            tmp_path / name,
+            engine=small(150),
+            missing=kind,
+            **QUICK,
+        )
+        assert found.parts == 2
+        assert found.manifest["parts"]["cuts"]["at_most"] not in (987_654, digest("yes"))
+        assert [one["n"] for one in found.manifest["parts"]["files"]] == [140, 60]
+        assert verify_parts(tmp_path / "table.parquet", tmp_path / name, k=5).ok
+
+
+@pytest.mark.parametrize("absent", ["b", "c"])
+def test_rows_that_are_left_out_bind_nothing(tmp_path: Path, absent: str) -> None:
+    """They may hold what no other row does, and are no rows of a part."""
+    frame = pd.DataFrame({"age": [*range(100)], "town": [*"ab" * 40, *"c" * 20], "sex": "f"})
+    frame.loc[frame["town"] == absent, "sex"] = ""
+    frame.to_parquet(tmp_path / "table.parquet")
+    found = anonymize_by_parts(
+        tmp_path / "table.parquet",
+        ["age:numeric", "town:categorical", "sex:categorical"],
+        5,
+        tmp_path / "release",
+        engine=small(30),
+        missing="drop",
+        **QUICK,
+    )
+    assert found.parts > 1
+    assert found.rows == (frame["sex"] == "f").sum()
+    assert verify_parts(tmp_path / "table.parquet", tmp_path / "release", k=5).ok
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
