@@ -267,6 +267,12 @@ def verify(
                 _check_units(findings, findings.published, records, k)
         elif findings.published.n <= records.n:
             _check_matches(findings, findings.published, records, k)
+        if claims.left_out.suppressed:
+            findings.note(
+                f"Not checked: which {claims.left_out.suppressed} records were suppressed and left "
+                f"out; who finds a person in no {'row' if claims.is_cover else 'class'} knows that "
+                "she is among them."
+            )
         _check_promises(findings, findings.published, records)
         _check_content(findings, findings.published, records)
     findings.note(
@@ -350,15 +356,6 @@ def _check_classes(findings: _Findings, published: PublishedTable, k: int | None
             f"Not avoided: who finds a person in no class knows that one of the {sizes.hidden} "
             "rows of stars only is hers."
         )
-    if manifest.left_out.suppressed:
-        findings.note(_left_out_note(manifest.left_out.suppressed))
-
-
-def _left_out_note(count: int) -> str:
-    return (
-        f"Not checked: which {count} records were suppressed and left out; who finds a person in "
-        "no class knows that she is among them."
-    )
 
 
 def _check_units(
@@ -478,8 +475,6 @@ def _check_matches(
             f"Not checked: that one set of {left_out} records can be left out of all of these: too "
             "many records fit into too many rows."
         )
-    if left_out:
-        findings.note(_left_out_note(left_out))
     findings.note(
         "Suppressed rows are counted.", class_sizes.suppressed_problems(published, manifest)
     )

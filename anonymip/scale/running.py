@@ -308,13 +308,14 @@ def _refuse_unsuited(task: Task, first: Microdata) -> None:
     problem = Problem(some, **of_any) if some.n >= int(asked["k"]) else None
     if problem is not None:
         name = problem.recoding.name
-        if name != "classes" and problem.recoding != Freeform():
+        allows = bool(getattr(problem.recoding, "suppression", False))
+        if name != "classes" and problem.recoding != Freeform() and not allows:
             raise InputError(
                 f"recoding {name} is not solved by parts: its sets and levels are those of a whole "
                 "table",
                 remedy=f"Use {argument('recoding', 'classes')} or freeform; {once}",
             )
-        if getattr(problem.recoding, "suppression", False):
+        if allows:
             raise InputError(
                 "suppression is not allowed by parts: how many records may be left out is a matter "
                 "of the whole table",

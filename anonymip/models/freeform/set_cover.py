@@ -232,8 +232,6 @@ def read_set_cover(model: pyo.ConcreteModel) -> Cover:
             members.append(rows.records[rows.starts[t] + places])
             handed[t] += count
         found.append(np.concatenate(members))
-    kept = np.arange(context.problem.n)
-    if context.problem.most_suppressed:
-        kept = np.unique(np.concatenate([np.empty(0, np.int64), *found]))
-        found = [np.searchsorted(kept, one) for one in found]
-    return Cover.joined(context.problem.n, [(kept, handed_over(Cover.of(found)))])
+    kept = np.unique(np.concatenate([np.empty(0, np.int64), *found]))
+    cover = handed_over(Cover.of([np.searchsorted(kept, one) for one in found]))
+    return Cover.joined(context.problem.n, [(kept, cover)])
