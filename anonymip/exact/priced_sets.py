@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import fsum
 
 import numpy as np
-from scipy.sparse import csc_array, hstack, identity
+from scipy.sparse import csc_array, hstack, identity, vstack
 
 from anonymip.bounds.combinatorial import record_terms
 from anonymip.enumeration import ClusterSets, enumerate_sets
@@ -87,16 +87,17 @@ def priced_sets(
         return PricedSets(sets, None, len(sets))
     if not summed:
         return PricedSets(_not_worse(problem, sets, upper_bound), None, len(sets))
-    duals = _duals(problem, sets, budget)
-    if duals is None:
+    found = _duals(problem, sets, budget)
+    if found is None:
         return PricedSets(sets, None, len(sets))
+    duals, rise = found
     counts = sets.rows.counts
-    value = fsum(duals * counts)
-    value -= LOSS_RELATIVE * fsum(np.abs(duals) * counts)
+    value = fsum([*(duals * counts), -rise * problem.most_suppressed])
+    value -= LOSS_RELATIVE * (fsum(np.abs(duals) * counts) + rise * problem.most_suppressed)
     reduced = sets.losses - sets.incidence.T @ duals
     kept = sets
     if upper_bound is not None:
-        most = upper_bound - value + _slack(problem, upper_bound, duals * counts)
+        most = upper_bound - value + _slack(problem, upper_bound, np.append(duals * counts, rise))
         kept = sets.only(reduced <= parts * most)
         value = min(value, upper_bound)
     kind = "set partitioning" if degree is None else "set covering"
@@ -118,21 +119,31 @@ def _not_worse(problem: Problem, sets: ClusterSets, upper_bound: float | None) -
     return sets.only(sets.losses <= most)
 
 
-def _duals(problem: Problem, sets: ClusterSets, budget: Budget) -> Floats | None:
-    """Return (t,) duals of the row types that no set undercuts; None if there is no time."""
+def _duals(problem: Problem, sets: ClusterSets, budget: Budget) -> tuple[Floats, float] | None:
+    """Return (t,) duals of the row types that no set undercuts; None if there is no time.
+
+    With them by how much the limit of suppression raises the price of a suppressed record: what is
+    charged more for those that may be is no part of a bound.
+    """
     suppression = problem.most_suppressed > 0
     price = problem.compiled.suppression_price
     matrix, costs = sets.incidence, sets.losses
     if suppression:
         matrix = csc_array(hstack([matrix, identity(sets.rows.types)]))
         costs = np.concatenate([costs, np.full(sets.rows.types, price)])
-    wanted = sets.rows.counts.astype(np.float64)
-    found = solve_linear_program(costs, matrix, wanted, wanted, presolve=False, budget=budget)
+    low = high = sets.rows.counts.astype(np.float64)
+    capped = suppression and problem.is_capped
+    if capped:
+        limited = csc_array((np.arange(len(costs)) >= len(sets)).astype(np.float64)[None, :])
+        matrix = csc_array(vstack([matrix, limited]))
+        low, high = np.append(low, 0.0), np.append(high, problem.most_suppressed)
+    found = solve_linear_program(costs, matrix, low, high, presolve=False, budget=budget)
     if found is None:
         return None
-    duals = found.duals
+    duals, rise = found.duals[: sets.rows.types], 0.0
     if suppression:
-        duals = np.minimum(duals, price)
+        rise = max(0.0, -float(found.duals[-1])) if capped else 0.0
+        duals = np.minimum(duals, price + rise)
     undercut = (sets.losses - sets.incidence.T @ duals) / sets.sizes
     lowered: Floats = duals - max(0.0, -float(undercut.min()))
-    return lowered
+    return lowered, rise

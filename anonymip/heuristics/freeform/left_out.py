@@ -92,8 +92,8 @@ def leave_out(
     found = _covered(problem, out, cover, budget.share(_SHARE_OF_ALL), first)
     best = begun = found
     tried = {out.tobytes()}
-    sizes = sorted({max(1, most // part) for part in _PARTS if most})
-    sizes += [most] * _EXCHANGES if most else []
+    sizes = [*sorted({max(1, most // part) for part in _PARTS}), *[most] * _EXCHANGES]
+    sizes = sizes if most else []
     if quick is not None and most:
         with suppress(NoSolution):
             best = _covered(problem, out, quick, budget.share(1 / (len(sizes) + 1)), None)
@@ -194,7 +194,7 @@ def _unfit(problem: Problem) -> Ints:
     while (lacking := fits & ((~apart[:, fits]).sum(axis=1) < needed)).any():
         fits &= ~lacking
     count, most = int((~fits).sum()), problem.most_suppressed
-    if count > most:
+    if count > most or count == problem.n:
         raise NoSolution(
             f"the limits leave {count:,} records without companions for any set, and {most:,} may "
             "be suppressed",

@@ -224,6 +224,9 @@ def test_records_that_limits_keep_apart_from_all_leave() -> None:
     few = asked.replace(recoding=Freeform(most_suppressed=2))
     with pytest.raises(NoSolution, match="leave 3 records without companions for any set, and 2"):
         solve(few, "hungarian")
+    nobody = asked.replace(recoding=Freeform(suppression=True), limits=Cap("age", 0.5))
+    with pytest.raises(NoSolution, match="leave 40 records without companions"):
+        solve(nobody, "hungarian")
 
 
 def test_a_start_with_suppressed_records_is_one_of_the_models() -> None:
