@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError
 from anonymip.instances.hierarchies.tree import Tree
 from anonymip.instances.microdata import Microdata
+from anonymip.instances.scale import Unit, unit_text
 from anonymip.tolerances import OPTIMALITY_RELATIVE
 
 #: Half widths between which a domain's width and its inverse are ordinary doubles.
@@ -20,6 +23,8 @@ _NARROWEST, _WIDEST = 1e-300, 1e300
 _NEAREST = 1e-290
 #: Beyond so many, doubles do not distinguish one whole number from the next.
 _MOST_WHOLE = 2**53
+#: Years of dates from which on their domain is rounded to decades.
+_MANY_YEARS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,3 +160,31 @@ def _origin(levels: NDArray[np.float64], low: float) -> float:
     apart = np.diff(levels)
     kept = np.abs(np.diff(levels - low) - apart) <= OPTIMALITY_RELATIVE * apart
     return low if kept.all() else 0.0
+
+
+def rounded_domain(data: Microdata) -> dict[str, Any]:
+    """Return what a schema declares of the domain of a table's one column, rounded outwards.
+
+    Numbers are rounded to the highest power of ten within their width, whole ones to tens at least;
+    dates to years, or decades where these are many. Nothing is returned of other columns, and of
+    those with a single value.
+    """
+    attribute = data.attributes[0]
+    if not attribute.is_numeric or len(data.levels[0]) < 2:
+        return {}
+    if attribute.kind == "date":
+        unit = cast(Unit, attribute.scale.precision)
+        years = [int(unit_text(int(end), unit)[:4]) for end in data.domain_bounds(0)]
+        step = 1 if years[1] - years[0] <= _MANY_YEARS else 10
+        low, high = years[0] // step * step, years[1] // step * step + step - 1
+        return {"domain": [f"{max(low, 1):04}-01-01", f"{high:04}-12-31"]}
+    ends = [Decimal(repr(end)) for end in data.domain_bounds(0)]
+    # Whole numbers that lie near to each other would not be rounded at all.
+    digits = (ends[1] - ends[0]).adjusted()
+    digits = max(digits, 1) if attribute.integer else digits
+    power = Decimal(1).scaleb(digits)
+    rounded = [
+        float((end / power).to_integral_value(way) * power)
+        for end, way in zip(ends, (ROUND_FLOOR, ROUND_CEILING), strict=True)
+    ]
+    return {"domain": [int(end) if end.is_integer() else end for end in rounded]}

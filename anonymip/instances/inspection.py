@@ -27,6 +27,7 @@ from anonymip.instances.columns import (
     no_numbers_among,
     refuse_foreign_cells,
 )
+from anonymip.instances.domains import rounded_domain
 from anonymip.instances.format_detection import detect_format
 from anonymip.instances.microdata import NEARLY_UNIQUE, Microdata, distinct_values
 from anonymip.instances.presets import PRESETS
@@ -223,10 +224,10 @@ class Inspection:
                 lines.append(
                     '# publish = "node"  # in place of ranges: 1968-08, 1968-Q3, 1968, 1960s'
                 )
-            if one.kind == "numeric":
-                lines.append("# domain = [0, 100]  # declare it: the observed ends tell of persons")
+            if "domain" in one.declared:
+                lines.append("# The domain is rounded outwards; a release shows it: look at it.")
             if one.kind == "categorical":
-                lines.append('# domain = ["a", "b"]  # all there may be: suppression wants it')
+                lines.append('# domain = ["a", "b"]  # all there may be: suppression may want it')
         return "\n".join((*lines, ""))
 
 
@@ -397,6 +398,7 @@ def _inspected(series: pd.Series, name: str, form: TableFormat) -> InspectedColu
             role, why = "drop", "it cannot be generalised as it is: clean it, or write it otherwise"
         else:
             note = _note(found, series, counts, form)
+            found = replace(found, declared={**declared, **rounded_domain(data)})
             far = far_numbers(data, 0)
             if far:
                 told = f"some values lie far from the others ({told_of_far_values(far)})"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import metadata
@@ -445,43 +444,65 @@ def star_checks(solution: Solution) -> list[str]:
 def revealing_columns(solution: Solution) -> list[str]:
     """Return the columns whose observed domain the published loss could reveal of hidden values.
 
-    A suppressed record of a partition hides values that may end the domain, by whose width the
-    losses of all ranges are divided. Where cells are exact, nodes or stars, the certainty
-    penalty, the losses of hierarchies and what stars cost do not know a domain that was observed;
-    of another loss that is not known.
+    A suppressed record hides values that may end the domain, by whose width the losses of all
+    ranges are divided. If each value that makes the domain has more records than are suppressed,
+    some of it are published, and the loss tells no more than they do. Where cells are exact, nodes
+    or stars, the certainty penalty, the losses of hierarchies and what stars cost do not know a
+    domain that was observed; of another loss that is not known.
     """
-    attributes = solution.problem.microdata.attributes
+    problem = solution.problem
     if isinstance(solution.assignment, Patterns | Levels):
-        if declares(solution.problem.objective, "blind_to_domains"):
+        if declares(problem.objective, "blind_to_domains"):
             return []
-        starred = [
-            bool(any_star) for any_star in np.any(solution.description.suppressed, axis=0).tolist()
-        ]
-    else:
-        starred = [solution.assignment.suppressed > 0] * len(attributes)
-    return _observed(attributes, starred)
+        starred = np.any(solution.description.suppressed, axis=0)
+        return _observed(problem, np.where(starred, problem.n, 0))
+    return _observed(problem, np.full(problem.m, solution.assignment.suppressed))
 
 
 def columns_at_risk(problem: Problem) -> list[str]:
     """Return the columns of :func:`revealing_columns` that a release of a problem may have."""
-    recoding, attributes = problem.recoding, problem.microdata.attributes
-    may_hide = [problem.most_suppressed > 0] * len(attributes)
+    recoding, n = problem.recoding, problem.n
+    most = np.full(problem.m, problem.most_suppressed)
     blind = declares(problem.objective, "blind_to_domains")
     if isinstance(recoding, PatternGuided | FullDomain) and blind:
         return []
     if isinstance(recoding, PatternGuided):
-        may_hide = [*map(bool, recoding.stars(problem).any(axis=0) | np.array(may_hide))]
+        most = np.where(recoding.stars(problem).any(axis=0) | (most > 0), n, 0)
     if isinstance(recoding, FullDomain):
-        may_hide = [True] * len(attributes)
-    return _observed(attributes, may_hide)
+        most[:] = n
+    return _observed(problem, most)
 
 
-def _observed(attributes: Sequence[Attribute], hidden: Sequence[bool]) -> list[str]:
-    """Return the columns that hide values and whose domain is what was observed."""
+def _observed(problem: Problem, hidden: NDArray[np.int64]) -> list[str]:
+    """Return the columns whose domain is what was observed, and may end in values that are hidden.
+
+    `hidden`: (m,) cells of each column that are not published, or may not be.
+    """
     return [
         attribute.name
-        for attribute, hides in zip(attributes, hidden, strict=True)
-        if hides
+        for a, attribute in enumerate(problem.microdata.attributes)
+        if hidden[a]
         and attribute.domain is None
         and (attribute.hierarchy is None or attribute.hierarchy.observed)
+        and _rarest(problem, a) <= hidden[a]
     ]
+
+
+def _rarest(problem: Problem, a: int) -> int:
+    """Return how many records have the rarest of the values that make an observed domain.
+
+    These are the ends of ranges under the certainty penalty, and of the calendar; else all values.
+    """
+    microdata = problem.microdata
+    attribute, level = microdata.attributes[a], microdata.levels[a]
+    places, size = microdata.codes[:, a].astype(np.int64), len(level)
+    if attribute.hierarchy is not None:
+        places, size = microdata.leaves(a)[places], len(attribute.hierarchy.leaves)
+    counts = np.bincount(places, minlength=size)
+    ends = attribute.publish == "range" and isinstance(problem.objective, GCP)
+    if attribute.is_numeric:
+        counts = counts[level.astype(np.float64) < microdata.beyond[a]]
+    elif attribute.kind == "date" and attribute.hierarchy is not None:
+        ends, labels = True, np.array(attribute.hierarchy.leaves)
+        counts = counts[labels != microdata.table.label]
+    return int(min(counts[[0, -1]] if ends and len(counts) else counts, default=problem.n + 1))

@@ -7,15 +7,27 @@ import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonymip import InputError, TableFormat, inspect, read_schema, read_table
+from anonymip import (
+    Attribute,
+    EquivalenceClasses,
+    InputError,
+    Microdata,
+    Problem,
+    TableFormat,
+    inspect,
+    read_schema,
+    read_table,
+)
 from anonymip.instances.inspection import Inspection
 from anonymip.instances.schema import Schema
+from anonymip.publishing.manifest import columns_at_risk
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -311,3 +323,51 @@ def test_ids_of_persons_that_repeat_are_a_unit() -> None:
     assert column.role == "drop"
     assert "40 of them in 120 rows" in column.why
     assert "unit=... counts them" in column.why
+
+
+@pytest.mark.parametrize(
+    ("values", "domain"),
+    [
+        ([17, 93, 20] * 20, [10, 100]),
+        ([34.5, 734.0, 60.0] * 20, [0, 800]),
+        ([-0.31, 0.52, 0.1] * 20, [-0.4, 0.6]),
+        ([1_000_001, 1_000_009] * 30, [1_000_000, 1_000_010]),
+        (["1915-03-04", "2010-05-06"] * 30, ["1910-01-01", "2019-12-31"]),
+        (["2025-01-03", "2025-11-06"] * 30, ["2025-01-01", "2025-12-31"]),
+        ([7] * 60, None),
+        (list("ab") * 30, None),
+    ],
+)
+def test_domains_are_rounded_outwards(values: list[object], domain: list[object] | None) -> None:
+    """To one digit of their width; dates to years or decades; the schema takes them."""
+    frame = pd.DataFrame({"x": values, "y": range(len(values))})
+    found = inspect(frame).columns[0]
+    assert found.declared.get("domain") == domain
+    if domain is not None:
+        data = Schema({"x": found.declared}).apply(frame[["x"]])
+        assert data.attributes[0].domain is not None
+        low, high = data.domain_bounds(0)
+        assert low <= data.levels[0].min()
+        assert data.levels[0].max() <= high
+
+
+def test_the_schema_goes_with_suppression(tmp_path: Path) -> None:
+    """What an inspection writes is enough to leave outliers out: nothing else is to be declared."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {
+            "age": [*rng.integers(20, 60, 99).tolist(), 99],
+            "sex": rng.choice(["F", "M"], 100),
+            "born": [f"19{year}-02-03" for year in rng.integers(40, 99, 100)],
+        }
+    )
+    people, schema = tmp_path / "people.csv", tmp_path / "people.toml"
+    frame.to_csv(people, index=False)
+    schema.write_text(inspect(people).to_toml(), encoding="utf-8")
+    table = read_schema(schema).read(people)
+    problem = Problem(table, 3, EquivalenceClasses(suppression=True, most_suppressed=2))
+    assert columns_at_risk(problem) == []
+    open_ends = Microdata(
+        frame, (Attribute("age"), Attribute("sex", "categorical")), drop=("born",)
+    )
+    assert columns_at_risk(problem.replace(microdata=open_ends)) == ["age"]

@@ -36,6 +36,7 @@ from anonymip import (
 from anonymip.errors import ReleaseWarning, VerificationFailed
 from anonymip.privacy import consistency_graph
 from anonymip.publishing import refuse_many_suppressed, what_is_gone
+from anonymip.publishing.manifest import revealing_columns
 from anonymip.publishing.suppressed import allowed_suppressed
 from tests.random_problems import Case, cases
 
@@ -311,3 +312,46 @@ def test_it_is_said_why_nobody_is_left_out() -> None:
         (line,) = [line for line in what_is_gone(release) if "more might" in line]
         assert line.startswith("4 more might be left out, and are not, since each costs 1, a row")
         assert "suppression_price=0 leaves the worst out" in line
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from("xyz")), min_size=4, max_size=9),
+    st.data(),
+)
+def test_an_observed_domain_is_that_of_the_published_records(
+    rows: list[tuple[int, str]], data: st.DataObject
+) -> None:
+    """Where no domain is declared, what is published has it, whatever records are left out."""
+    frame = pd.DataFrame(rows, columns=["age", "job"])
+    objective = data.draw(st.sampled_from(["gcp", "set-gcp"]))
+    attributes = (Attribute("age", integer=objective == "set-gcp"), Attribute("job", "categorical"))
+    some = EquivalenceClasses(suppression=True)
+    labels = np.zeros(len(frame), np.int32)
+    gone = st.sets(st.integers(0, len(frame) - 1), min_size=1, max_size=2)
+    labels[list(data.draw(gone))] = -1
+    problem = Problem(Microdata(frame, attributes), 2, some, objective)
+    solution = Solution.of(problem, Classes(labels), method="by hand")
+    kept = frame[labels >= 0]
+    same = {
+        "age": (kept["age"].min(), kept["age"].max()) == (frame["age"].min(), frame["age"].max()),
+        "job": set(kept["job"]) == set(frame["job"]),
+    }
+    told = revealing_columns(solution)
+    assert {name for name, equal in same.items() if not equal} <= set(told)
+    counts = {name: frame[name].value_counts() for name in frame}
+    for name in told:
+        assert counts[name].min() <= (labels < 0).sum()
+    if not told:
+        assert publish(solution).verify().ok
+
+
+def test_all_values_make_a_domain_that_is_counted() -> None:
+    """A loss that counts numbers tells how many there are: also one between the ends."""
+    ages = [20, 20, 20, 30, 40, 40, 40]
+    labels = Classes(np.array([0, 0, 0, -1, 0, 0, 0], np.int32))
+    for objective, told in (("gcp", []), ("liang-gcp", ["age"])):
+        table = Microdata(pd.DataFrame({"age": ages}), (Attribute("age"),))
+        problem = Problem(table, 2, EquivalenceClasses(suppression=True), objective)
+        solution = Solution.of(problem, labels, method="by hand")
+        assert revealing_columns(solution) == told
