@@ -102,6 +102,8 @@ class Tab:
 
     def press(self, found: str) -> None:
         """Click, as a mouse does, into the middle of what a script finds."""
+        # A tab behind another one is not drawn, and its lists do not open.
+        self.call("Page.bringToFront")
         self.until(f"!!({found})")
         self.run(f"({found}).scrollIntoView({{block: 'center', behavior: 'instant'}})")
         middle = (
