@@ -105,7 +105,10 @@ def anonymize(
     k: given.K = None,
     *,
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="The release: a CSV, Parquet or Excel file.")
+        Path,
+        typer.Option(
+            "-o", "--output", help="The release: a CSV, Parquet or Excel file; by parts a folder."
+        ),
     ],
     question: given.Question,
     settings: given.SolverOptions,

@@ -302,44 +302,42 @@ def _refuse_unsuited(task: Task, first: Microdata) -> None:
     """Refuse what no parts can keep, with the reason."""
     asked, settings = task.asked, task.settings
     once = f"Leave out {argument('engine')}: the table is then solved as a whole"
-    some = first.by_rows.take(np.arange(min(first.n, int(asked["k"]) + 100)))
-    # What rules ask of a table its first rows need not have.
-    of_any = {**asked, "diversity": None, "limits": ()}
-    problem = Problem(some, **of_any) if some.n >= int(asked["k"]) else None
-    if problem is not None:
-        name = problem.recoding.name
-        allows = bool(getattr(problem.recoding, "suppression", False))
-        if name != "classes" and problem.recoding != Freeform() and not allows:
-            raise InputError(
-                f"recoding {name} is not solved by parts: its sets and levels are those of a whole "
-                "table",
-                remedy=f"Use {argument('recoding', 'classes')} or freeform; {once}",
-            )
-        if allows:
-            raise InputError(
-                "suppression is not allowed by parts: how many records may be left out is a matter "
-                "of the whole table",
-                remedy="Leave it out",
-            )
-        diversity = asked["diversity"]
-        if diversity is not None and name == "freeform":
-            raise InputError(
-                "a diversity of covers is not kept by parts: how many rows share the chances of a "
-                "record differs from part to part",
-                remedy=f"Use {argument('recoding', 'classes')}; {once}",
-            )
-        if diversity is not None and diversity.t is not None:
-            raise InputError(
-                "closeness is not kept by parts: it compares classes with the whole table",
-                remedy="Leave out t",
-            )
-        compiled = problem.compiled
-        if compiled.tier == "members" or compiled.aggregate != "sum":
-            raise InputError(
-                f"objective {compiled.name!r} is not solved by parts: it is no sum over records of "
-                "what is published of them",
-                remedy="Use another, such as gcp",
-            )
+    # However few rows the first batch has, and whatever rules ask of the table as a whole.
+    some = first.by_rows.take(np.resize(np.arange(first.n), int(asked["k"]) + 100))
+    problem = Problem(some, **{**asked, "diversity": None, "limits": ()})
+    name = problem.recoding.name
+    allows = bool(getattr(problem.recoding, "suppression", False))
+    if name != "classes" and problem.recoding != Freeform() and not allows:
+        raise InputError(
+            f"recoding {name} is not solved by parts: its sets and levels are those of a whole "
+            "table",
+            remedy=f"Use {argument('recoding', 'classes')} or freeform; {once}",
+        )
+    if allows:
+        raise InputError(
+            "suppression is not allowed by parts: how many records may be left out is a matter "
+            "of the whole table",
+            remedy="Leave it out",
+        )
+    diversity = asked["diversity"]
+    if diversity is not None and name == "freeform":
+        raise InputError(
+            "a diversity of covers is not kept by parts: how many rows share the chances of a "
+            "record differs from part to part",
+            remedy=f"Use {argument('recoding', 'classes')}; {once}",
+        )
+    if diversity is not None and diversity.t is not None:
+        raise InputError(
+            "closeness is not kept by parts: it compares classes with the whole table",
+            remedy="Leave out t",
+        )
+    compiled = problem.compiled
+    if compiled.tier == "members" or compiled.aggregate != "sum":
+        raise InputError(
+            f"objective {compiled.name!r} is not solved by parts: it is no sum over records of "
+            "what is published of them",
+            remedy="Use another, such as gcp",
+        )
     if task.schema.pseudonyms:
         raise InputError(
             "pseudonyms are not made by parts: one key would have to reach every worker",

@@ -322,6 +322,15 @@ def test_what_parts_cannot_keep_is_refused(
     assert sorted(one.name for one in tmp_path.iterdir()) == ["people"]
 
 
+def test_a_first_file_of_few_rows_hides_nothing(people: Path, tmp_path: Path) -> None:
+    """What parts cannot keep is refused however few rows come first."""
+    frame = pd.read_parquet(people / "a.parquet")
+    frame.iloc[:2].to_parquet(people / "0.parquet")
+    with pytest.raises(InputError, match="recoding pattern is not solved by parts"):
+        released(people, tmp_path / "release", recoding="pattern", method="auto")
+    assert released(people, tmp_path / "release").rows == 242
+
+
 def _spoil(people: Path, how: str) -> None:
     frame = pd.read_parquet(people / "b.parquet")
     if how == "corrupt":
