@@ -54,7 +54,7 @@ def told(text: str, kind: str = "") -> ui.html:
 
 def table(
     caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, paired: bool = False
-) -> None:
+) -> ui.html:
     """Show a table of texts; where columns are pairs, the second of each is marked."""
     head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
 
@@ -71,6 +71,7 @@ def table(
         sanitize=False,
     ).classes("sheet")
     shown.props["tabindex"], shown.props["role"], shown.props["aria-label"] = 0, "region", caption
+    return shown
 
 
 def code(title: str, text: Callable[[], str]) -> None:

@@ -46,7 +46,7 @@ def show(page: Page) -> None:
             say("release.compare"),
             [say("release.figure"), labels[name], labels[other]],
             [(one, mine.get(one, "-"), theirs.get(one, "-")) for one in names],
-        )
+        ).classes("wraps")
     heading(say("release.report"), 3)
     told(say("release.report_intro"), "soft")
     report = page.address(session.files_of(name)[2])
