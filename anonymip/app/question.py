@@ -15,6 +15,8 @@ from anonymip.errors import InputError
 #: The recodings that the page offers, in its order.
 RECODINGS = ("classes", "freeform", "full-domain", "pattern")
 ENDINGS = (".csv", ".xlsx", ".parquet")
+#: Those that keep a limit of suppression, as Python names them.
+_KINDS = {"classes": "EquivalenceClasses", "freeform": "Freeform", "full-domain": "FullDomain"}
 
 
 @dataclass
@@ -103,11 +105,9 @@ class Asked:
 
     def python(self, table: str, schema: str, name: str) -> str:
         """Return the lines of Python that write the same release under a name."""
-        share, limited = self.suppressed_share, {"full-domain": "FullDomain"}
-        recoding = repr(self.recoding)
+        share, recoding = self.suppressed_share, repr(self.recoding)
         if share:
-            kind = limited.get(self.recoding, "EquivalenceClasses")
-            recoding = f"anonymip.{kind}(most_suppressed={share!r})"
+            recoding = f"anonymip.{_KINDS[self.recoding]}(most_suppressed={share!r})"
         diverse = {
             "l": self.l_diversity,
             "distinct": self.distinct_diversity,

@@ -13,8 +13,7 @@ def show(page: Page) -> None:
     session = page.session
     heading(say("release.title"))
     if not session.releases:
-        if not session.busy:
-            told(say("release.none"))
+        told(say("release.none" if not session.busy else "release.working"))
         return
     labels = choosing(page)
     name, other = session.chosen

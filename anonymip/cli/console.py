@@ -108,8 +108,8 @@ err = Console(stderr=True, emoji=False)
 
 #: Warnings that are written for people.
 _OURS = (ExtensionWarning, InputWarning, ReleaseWarning)
-#: Kinds of signs that are not shown but obeyed: controls, directions and other formats, halves of
-#: surrogates, ends of lines and paragraphs.
+#: Kinds of characters that are not shown but obeyed: controls, directions and other formats, halves
+#: of surrogates, ends of lines and paragraphs.
 _COMMANDS = ("Cc", "Cf", "Cs", "Zl", "Zp")
 #: Formats that words of some languages are written with.
 _JOINERS = "\u200c\u200d"
@@ -125,12 +125,12 @@ def human(json_target: str | None) -> Console:
 
 
 def visible(text: str, keep: str = "\n\t") -> str:
-    """Return a text whose signs all show: those that command a terminal are written out.
+    """Return a text whose characters all show: those that command a terminal are written out.
 
     Names of columns and files are anybody's, and reach people by way of ours: an escape would
     recolour or rewrite what stands there, and a sign of direction turn it around.
 
-    `text`: what is to be printed. `keep`: signs that lay it out.
+    `text`: what is to be printed. `keep`: characters that lay it out.
     """
     if text.isprintable():
         return text

@@ -33,7 +33,9 @@ def hierarchy(
     mask: Annotated[
         str | None,
         typer.Option(
-            "--mask", help="Side from which signs become stars: right, left.", rich_help_panel=TABLE
+            "--mask",
+            help="Side from which characters become stars: right, left.",
+            rich_help_panel=TABLE,
         ),
     ] = None,
     shown: Annotated[

@@ -35,7 +35,7 @@ from anonymip.recodings import PatternGuided
 from anonymip.recodings.rules.diversity import of_rows
 from anonymip.solution import Solution, gap_in_words
 
-#: Rows that are shown as examples, their columns, and signs of a cell: a set may name hundreds.
+#: Rows that are shown as examples, their columns, and characters of a cell: sets may name hundreds.
 _EXAMPLES, _WIDEST, _LONGEST = 6, 10, 60
 
 

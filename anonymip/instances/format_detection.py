@@ -16,7 +16,7 @@ from anonymip.instances.table_format import TableFormat
 
 #: Candidates, those first that texts and numbers seldom hold.
 _SEPARATORS = ("\t", ";", "|", ",")
-#: Lines, and signs, that the separator is found from.
+#: Lines, and characters, that the separator is found from.
 _LINES, _SIGNS = 1_000, 2_000_000
 
 

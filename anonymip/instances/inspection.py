@@ -74,7 +74,7 @@ _MANY = 0.5
 _FEW_CODES, _HIGHEST_CODE = 12, 99
 #: Texts of so many words are sentences.
 _WORDS = 4
-#: Most signs of a pattern.
+#: Most characters of a pattern.
 _LONGEST = 30
 
 _DIRECT = re.compile(

@@ -168,11 +168,22 @@ def auto(
         How much work it may take: a method that would take more is not picked.
     budget, seed, **settings
         Handed on to the method picked, as the effort is.
+
+    Raises
+    ------
+    InputError
+        If classes are to be close (t of a diversity), which no method makes.
     """
     effort = check_effort(effort, limited=budget is not None and budget.deadline is not None)
     settings["effort"] = effort
     reach = REACH[effort]
     name = problem.recoding.name
+    if name == "classes" and problem.diversity is not None and problem.diversity.t is not None:
+        raise InputError(
+            f"no method makes classes that keep the {problem.diversity}",
+            remedy=f"Use {argument('recoding', 'pattern')}, or where columns have hierarchies "
+            f"{argument('recoding', 'full-domain')}",
+        )
     serves = name in _ONE_SIDED and problem.n > reach.few_concealed
     if name == "k-concealment":
         # Rings are made to be published diverse, sets of one notion's own seldom can be.

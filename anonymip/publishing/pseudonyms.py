@@ -18,9 +18,9 @@ from anonymip.errors import InputError, argument
 from anonymip.instances.columns import missing_rows
 from anonymip.problem import Problem
 
-#: Signs of a pseudonym: 100 bits, of which no two ids of a table are expected to share all.
-_SIGNS = 20
-ALGORITHM = f"HMAC-SHA256, first {_SIGNS} signs of base32"
+#: Characters of a pseudonym: 100 bits, of which no two ids of a table are expected to share all.
+_LENGTH = 20
+ALGORITHM = f"HMAC-SHA256, first {_LENGTH} characters of base32"
 #: Bytes of a key at least: fewer could be tried one after the other.
 _LEAST_KEY = 16
 
@@ -56,8 +56,8 @@ def read_key(given: bytes | str | Path | None, pseudonyms: Sequence[str]) -> byt
 
 
 _MAKE_ONE = (
-    "Write random signs into a file, such as secrets.token_hex() gives in Python; or give none, "
-    "and a new key is made and thrown away"
+    "Write random characters into a file, such as secrets.token_hex() gives in Python; or give "
+    "none, and a new key is made and thrown away"
 )
 
 
@@ -81,7 +81,7 @@ def pseudonym_column(ids: pd.Series, tokens: Sequence[str], key: bytes) -> pd.Se
 
 def _pseudonym(column: str, value: str, key: bytes) -> str:
     said = f"{len(column)}:{column}{value}".encode(errors="surrogatepass")
-    return b32encode(hmac.digest(key, said, hashlib.sha256)).decode("ascii")[:_SIGNS]
+    return b32encode(hmac.digest(key, said, hashlib.sha256)).decode("ascii")[:_LENGTH]
 
 
 def linked_rows(

@@ -262,7 +262,7 @@ def _write_csv(frame: pd.DataFrame, path: Path | BytesIO, separator: str, encodi
     except UnicodeError as error:
         # The error's own text quotes values.
         raise InputError(
-            f"the release holds signs that the encoding {encoding} has none for",
+            f"the release holds characters that the encoding {encoding} has none for",
             remedy="Name another encoding in the schema, or write Parquet",
         ) from error
 

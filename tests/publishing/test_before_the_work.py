@@ -187,7 +187,7 @@ def test_a_recoding_that_nobody_can_verify_is_refused(forbidden: str) -> None:
 def test_what_a_file_cannot_hold_is_refused(
     column: list[Any], attribute: Attribute | None, ending: str
 ) -> None:
-    """Types that Parquet does not mix, signs that an encoding lacks; an empty ending takes all."""
+    """Types that Parquet does not mix, characters an encoding lacks; an empty ending takes all."""
     frame = pd.DataFrame({"age": range(4), "x": pd.Series(column, dtype=object)})
     attributes = (Attribute("age"), *([] if attribute is None else [attribute]))
     keep = ("x",) if attribute is None else ()
@@ -195,7 +195,7 @@ def test_what_a_file_cannot_hold_is_refused(
     for other in (".csv", ".parquet"):
         path = Path(f"release{other}")
         if other == ending:
-            with pytest.raises(InputError, match=r"cannot be written as Parquet|holds signs"):
+            with pytest.raises(InputError, match=r"cannot be written as Parquet|holds characters"):
                 refuse_unpublishable(Problem(data, 2), path=path)
         elif isinstance(column[0], str) and not ending:
             refuse_unpublishable(Problem(data, 2), path=path)

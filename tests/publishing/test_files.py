@@ -123,7 +123,9 @@ def test_signs_without_code_are_refused(tmp_path: Path) -> None:
         table=TableFormat(encoding="ascii"),
     )
     published = publish(solve(Problem(data, 2)))
-    with pytest.raises(InputError, match="holds signs that the encoding ascii has none for") as e:
+    with pytest.raises(
+        InputError, match="holds characters that the encoding ascii has none for"
+    ) as e:
         published.write(tmp_path / "release.csv")
     assert "é" not in str(e.value)
     assert list(tmp_path.iterdir()) == []

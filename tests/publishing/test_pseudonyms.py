@@ -55,7 +55,7 @@ def test_by_hand() -> None:
         expected = [None if pd.isna(one) else by_hand(name, one) for one in frame[name]]
         assert release.table[name].tolist() == expected
     entry = {"name": "patient", "role": "pseudonym"}
-    assert {**entry, "algorithm": "HMAC-SHA256, first 20 signs of base32"} in release.manifest[
+    assert {**entry, "algorithm": "HMAC-SHA256, first 20 characters of base32"} in release.manifest[
         "columns"
     ]
 

@@ -19,9 +19,9 @@ class CodeRule:
     Parameters
     ----------
     mask
-        The side from which signs become stars, ``"right"`` or ``"left"``: 02138, 0213*, 021**.
+        The side from which characters become stars, ``"right"`` or ``"left"``: 02138, 0213*, 021**.
     keep
-        How many signs each level still shows, from many to few; empty for one less a level.
+        How many characters each level still shows, from many to few; empty for one less a level.
     separator
         In place of a mask: what stands between the parts of a code. E11.9 lies below E11.*.
     above
@@ -64,11 +64,11 @@ class CodeRule:
         whole = all(type(one) is int and one > 0 for one in self.keep)
         if not whole or list(self.keep) != sorted(set(self.keep), reverse=True):
             raise InputError(
-                "keep is no list of falling numbers of signs", remedy="Write keep = [3, 2]"
+                "keep is no list of falling numbers of characters", remedy="Write keep = [3, 2]"
             )
         if self.separator == "" or (self.separator is not None and self.keep):
             raise InputError(
-                "codes are cut at an empty separator, or at one and by numbers of signs",
+                "codes are cut at an empty separator, or at one and by numbers of characters",
                 remedy='Write {separator = "."}, or {mask = "right", keep = [3, 2]}',
             )
 

@@ -186,7 +186,7 @@ _MOST = 1_000_000
 class CodePaths:
     """Paths of codes, which are masked from one side or cut at separators.
 
-    `side`: ``"right"`` or ``"left"``, None where codes are cut. `keep`: signs that each level
+    `side`: ``"right"`` or ``"left"``, None where codes are cut. `keep`: characters that each level
     shows, empty for one less a level. `separator`: what codes are cut at. `above`: what lies above
     first parts of codes, by part. `root`: name of the whole.
     """

@@ -170,7 +170,7 @@ _FORMS = {
 SCALE_KEYS = ("precision", "format", "at_most", "at_least")
 ROLES = ("quasi-identifier", "sensitive", "keep", "pseudonym")
 #: How pseudonyms are made.
-PSEUDONYMS = "HMAC-SHA256, first 20 signs of base32"
+PSEUDONYMS = "HMAC-SHA256, first 20 characters of base32"
 #: What becomes of missing values.
 MISSING_POLICIES = ("error", "category", "drop", "own")
 

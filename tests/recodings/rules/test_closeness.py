@@ -162,6 +162,8 @@ def test_what_cannot_keep_it_is_refused_and_bad_numbers_too() -> None:
         Problem(microdata, 2, Freeform(), diversity=Diversity(t=0.2))
     with pytest.raises(UnsupportedObjective, match="cannot keep"):
         solve(Problem(microdata, 2, diversity=Diversity(t=0.2)), "equivalence-mip")
+    with pytest.raises(InputError, match="no method makes classes that keep"):
+        solve(Problem(microdata, 2, diversity=Diversity(t=0.2)))
     problem = Problem(microdata, 2, PatternGuided(Mask()), Suppressions(), Diversity(t=0.2))
     uneven = table([1, 1, 2, 2], list("xxyy"))
     with pytest.raises(InvalidAssignment, match="farther than"):
