@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from math import isfinite
 from pathlib import Path
 from shlex import join
 from typing import Any
@@ -41,23 +42,21 @@ class Asked:
     @classmethod
     def of(cls, given: object) -> Asked:
         """Return what a project's file says. Raises InputError if that is none."""
-        known = {one.name: one for one in fields(cls)}
         try:
-            assert isinstance(given, dict)
-            asked = cls(**given)
-            for name in known:
-                value, usual = getattr(asked, name), getattr(cls(), name)
-                number = isinstance(value, int | float) and not isinstance(value, bool)
+            asked = cls(**given)  # type: ignore[arg-type]
+            sound = asked.recoding in RECODINGS and asked.ending in ENDINGS
+            for one in fields(cls):
+                value, usual = getattr(asked, one.name), getattr(cls(), one.name)
                 if isinstance(usual, dict):
-                    assert all(isinstance(one, int | float) for one in value.values())
-                elif isinstance(usual, bool | str):
-                    assert type(value) is type(usual)
+                    sound &= all(map(_is_number, value.values()))
+                elif isinstance(usual, bool | str | int):
+                    sound &= type(value) is type(usual)
                 else:
-                    assert number or (value is None and usual is None)
-            assert asked.recoding in RECODINGS
-            assert asked.ending in ENDINGS
-        except (AssertionError, TypeError, AttributeError) as error:
-            raise InputError("project.json: the question is not one of this program") from error
+                    sound &= _is_number(value) or (value is None and usual is None)
+        except (TypeError, AttributeError):
+            sound = False
+        if not sound:
+            raise InputError("project.json: the question is not one of this program")
         return asked
 
     @property
@@ -135,3 +134,7 @@ class Asked:
 
     def _caps(self) -> list[str]:
         return [f"{name}={most!r}" for name, most in self.caps.items()]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)

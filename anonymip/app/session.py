@@ -282,9 +282,10 @@ class Session:
         return buffer.getvalue()
 
     def open_project(self, path: Path) -> None:
-        """Take the place of what was saved; releases are verified again, whatever the file says.
+        """Have a project take the place of what there is, as soon as its table could be read.
 
-        Raises InputError if it is no project, before anything is changed.
+        Releases are verified again, whatever the file says. Raises InputError if it is no project;
+        nothing is changed then.
         """
         try:
             with zipfile.ZipFile(path) as archive:
@@ -310,22 +311,22 @@ class Session:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             shutil.rmtree(fresh)
             raise InputError(say("project.none")) from error
-        shutil.rmtree(self.folder)
-        for name in ("folder", "table", "asked", "curve", "releases", "chosen"):
-            setattr(self, name, getattr(opened, name))
         tasks: dict[Any, work.Task] = {
-            "": work.looking(self.folder, str(self.table), "schema.toml"),
+            "": work.looking(fresh, str(opened.table), "schema.toml"),
         }
-        for name in self.releases:
-            files = self.files_of(name)
-            tasks[name] = work.verifying(self.folder, str(self.table), files[-1], files[0])
+        for name in opened.releases:
+            files = opened.files_of(name)
+            tasks[name] = work.verifying(fresh, str(opened.table), files[-1], files[0])
 
         def opened_again(name: str, found: dict[str, Any]) -> None:
             if name:
                 self.releases[name]["verified"] = found
                 self.version += 1
-            else:
-                self._take_columns(found)
+                return
+            shutil.rmtree(self.folder)
+            for one in ("folder", "table", "asked", "curve", "releases", "chosen"):
+                setattr(self, one, getattr(opened, one))
+            self._take_columns(found)
 
         self.begin(say("job.open"), tasks, opened_again)
 

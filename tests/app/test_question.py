@@ -111,6 +111,7 @@ def test_the_lines_of_python_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     [
         *(None, [], {"k": "5"}, {"k": True}, {"recoding": "best"}, {"caps": {"age": "x"}}),
         *({"new": 1}, {"ending": ".exe"}, {"weighted": 1}, {"caps": [1]}, {"effort": None}),
+        *({"k": float("inf")}, {"k": 5.0}, {"caps": {"age": float("nan")}}, {"t_closeness": True}),
     ],
 )
 def test_what_is_no_question_is_refused(given: object) -> None:

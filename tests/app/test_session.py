@@ -172,6 +172,24 @@ def test_what_is_no_project_changes_nothing(
         session.open_project(tmp_path / "text.zip")
 
 
+def test_a_project_whose_table_cannot_be_read_changes_nothing(
+    session: Session, tmp_path: Path
+) -> None:
+    """It has the form of one; what there is stays until its table was looked at."""
+    prepared(session)
+    told = (
+        '{"format": "anonymip-project/1", "table": "a.csv", "asked": {}, "curve": {}, '
+        '"releases": {}}'
+    )
+    members = {"project.json": told, "schema.toml": "", "a.csv": "age\n1\n2\n"}
+    session.open_project(archive(tmp_path, **members))
+    assert session.job is not None
+    session.job.wait(120)
+    assert "quasi-identifiers" in session.job.error
+    assert session.table == "people.csv"
+    assert (session.folder / "people.csv").is_file()
+
+
 @pytest.mark.parametrize("name", ["../x.csv", "a/b.csv", ".x.csv", "x", "", "a\0.csv", "x" * 300])
 def test_names_that_lead_elsewhere_are_refused(session: Session, name: str) -> None:
     """A file of a session lies in its folder."""
@@ -192,7 +210,8 @@ def test_roles_are_those_of_the_schema(session: Session) -> None:
     path = session.put("s.toml", session.schema_text().encode())
     schema = read_schema(path)
     assert schema.unit == "name"
-    assert schema.attributes == {"age": {"kind": "numeric", "integer": True, "precision": 5}}
+    age = {"kind": "numeric", "integer": True, "domain": [10, 90], "precision": 5}
+    assert schema.attributes == {"age": age}
     assert (schema.sensitive, schema.keep, schema.drop) == (("ill",), ("sex",), ("zip",))
     session.declare("age", "hierarchy", {"bands": [5, 10], "domain": [0, 99]})
     path.write_text(session.schema_text())
