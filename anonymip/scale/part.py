@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound, nearest_neighbour_terms
-from anonymip.errors import AnonymipError, Interrupted, ReleaseWarning
+from anonymip.errors import AnonymipError, InputError, Interrupted, ReleaseWarning, argument
 from anonymip.instances import Attribute, Microdata, TableFormat
 from anonymip.instances.encoding import complete_rows
 from anonymip.problem import Problem
@@ -207,7 +207,13 @@ def _solved(
     data = Microdata(
         frame, plan.attributes, roles["sensitive"], roles["keep"], (), plan.table, roles["unit"]
     )
-    problem = Problem(data, **plan.asked)
+    try:
+        problem = Problem(data, **plan.asked)
+    except InputError as error:
+        # The whole table may keep what one part of it cannot.
+        larger = f"Have larger parts ({argument('part_rows', ...)})"
+        error.remedy = larger if error.remedy is None else f"{larger}. {error.remedy}"
+        raise
     way = way_to(task.tree, task.number)
     # Nearest neighbours take a fifth of the time of what comes after them, see docs/scale.md.
     is_quick = bool(way) and plan.settings.get("effort") == "quick"

@@ -290,6 +290,25 @@ def test_rows_that_are_left_out_bind_nothing(tmp_path: Path, absent: str) -> Non
     assert verify_parts(tmp_path / "table.parquet", tmp_path / "release", k=5).ok
 
 
+def test_a_part_that_lacks_values_names_the_remedy(tmp_path: Path) -> None:
+    """Each town has one illness: the whole table is diverse, no part of one town is."""
+    frame = pd.DataFrame({"age": range(40), "town": ["Ulm", "Bonn"] * 20, "sex": "f"})
+    frame.assign(ill=frame["town"]).to_parquet(tmp_path / "table.parquet")
+    with pytest.raises(InputError, match=r"part 1 of 20 rows.*larger parts"):
+        anonymize_by_parts(
+            tmp_path / "table.parquet",
+            ["town:categorical", "sex:categorical"],
+            2,
+            tmp_path / "release",
+            sensitive=["ill"],
+            drop=["age"],
+            diversity=Diversity(distinct=2),
+            engine=small(20),
+            **QUICK,
+        )
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["table.parquet"]
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"method": "equivalence-mip"}, "proves what is optimal"),
     ({"recoding": "k-concealment", "method": "auto"}, "recoding k-concealment is not solved"),
