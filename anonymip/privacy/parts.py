@@ -51,7 +51,7 @@ Run = Callable[..., list[Any]]
 
 def is_in_parts(release: object) -> bool:
     """Return whether a release is a folder of parts."""
-    return isinstance(release, str | os.PathLike) and (Path(release) / MANIFEST).is_file()
+    return isinstance(release, str | os.PathLike) and os.path.isfile(Path(release) / MANIFEST)
 
 
 def verify_parts(

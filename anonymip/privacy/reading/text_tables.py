@@ -173,7 +173,9 @@ def _from_excel(path: Path, asked: str | int | None) -> TextTable:
         with pd.ExcelFile(path) as book:
             names = [str(name) for name in book.sheet_names]
             place = 0 if asked is None else _place(path, asked, names)
-            sheet = book.parse(place, header=None, dtype=object, na_filter=False)
+            sheet = pd.read_excel(
+                book, sheet_name=place, header=None, dtype=object, na_filter=False
+            )
     except ImportError:
         raise missing_extra("excel", "Excel files are read by openpyxl") from None
     except InputError:

@@ -46,6 +46,7 @@ from anonymip.objectives import OBJECTIVES, CellBatch
 from anonymip.objectives.language.protocol import declares
 from anonymip.privacy import read_release
 from anonymip.publishing import loss_of_table
+from anonymip.publishing.manifest import revealing_columns
 from tests.random_problems import LOSSES, Case, cases
 from tests.test_project import REPOSITORY
 
@@ -308,10 +309,7 @@ def model_loss(problem: Problem, solution: Solution) -> float:
 
 def table_loss(problem: Problem, solution: Solution, layout: str) -> float:
     """Return the loss of the published table, read back cell by cell."""
-    if solution.assignment.suppressed and any(
-        attribute.domain is None and attribute.hierarchy is None
-        for attribute in problem.microdata.attributes
-    ):
+    if revealing_columns(solution):
         with pytest.raises(InputError, match="Declare the domain"):
             publish(solution, layout=layout, keep_order=True)
         return solution.objective
