@@ -136,7 +136,9 @@ def recoding_of(asked: Asked) -> Any:
     if asked.recoding in weaker:
         return weaker[asked.recoding]()
     if asked.recoding == "classes":
-        return anonymip.EquivalenceClasses(suppression=asked.suppression)
+        return anonymip.EquivalenceClasses(
+            suppression=asked.suppression, most_suppressed=asked.most_suppressed
+        )
     if asked.recoding == "freeform":
         return anonymip.Freeform(
             reciprocal=asked.reciprocal,

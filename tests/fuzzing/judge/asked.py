@@ -82,7 +82,7 @@ class Asked:
 
     def _optimum_of(self, sets: Sets) -> tuple[bool, Fraction | None]:
         if self.recoding in ("classes", "pattern-levels"):
-            return True, sets.fraction(best_classes(sets, self.k, self.suppression))
+            return True, sets.fraction(best_classes(sets, self.k, self._most()))
         if self.degrees:
             # Beside a diversity larger sets are not a matter of degrees.
             return True, sets.fraction(best_regular(sets, self.degrees))
@@ -114,8 +114,8 @@ class Asked:
         if not all(self.rules.allow(self.table, group) for group in groups):
             wrong.append("a class that breaks a rule")
         left_out = list(labels).count(-1)
-        if left_out and not self.suppression:
-            wrong.append("suppressed records")
+        if left_out > self._most():
+            wrong.append("too many records are suppressed")
         charged = [self._charge(group) for group in groups]
         losses = [one for one in charged if one is not None]
         if len(losses) < len(charged):

@@ -59,8 +59,11 @@ class Sets:
         return None if found is None else Fraction(found, self.scale)
 
 
-def best_classes(sets: Sets, k: int, suppression: bool) -> int | None:
-    """Return the least loss of a partition; None if none is allowed."""
+def best_classes(sets: Sets, k: int, most: int) -> int | None:
+    """Return the least loss of a partition; None if none is allowed.
+
+    `most`: records that may be suppressed.
+    """
     whole = (1 << sets.n) - 1
     blocks = [mask for mask in sets.cost if mask.bit_count() >= k]
     of_lowest: dict[int, list[int]] = {}
@@ -68,20 +71,20 @@ def best_classes(sets: Sets, k: int, suppression: bool) -> int | None:
         of_lowest.setdefault(mask & -mask, []).append(mask)
 
     @cache
-    def best(rest: int) -> int | None:
+    def best(rest: int, left: int) -> int | None:
         if not rest:
             return 0
         low = rest & -rest
         found = [
-            _joined(sets, sets.cost[mask], best(rest ^ mask))
+            _joined(sets, sets.cost[mask], best(rest ^ mask, left))
             for mask in of_lowest.get(low, ())
             if mask & rest == mask
         ]
-        if suppression and sets.price is not None:
-            found.append(_joined(sets, sets.price, best(rest ^ low)))
+        if left and sets.price is not None:
+            found.append(_joined(sets, sets.price, best(rest ^ low, left - 1)))
         return min((one for one in found if one is not None), default=None)
 
-    return best(whole)
+    return best(whole, most)
 
 
 def _joined(sets: Sets, one: int, other: int | None) -> int | None:
