@@ -284,7 +284,7 @@ def test_where_exchanges_find_no_sets_classes_hold_them() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.integers(0, 100, 240), "y": rng.integers(0, 30, 240)})
     data = Microdata(frame, (Attribute("x", domain=(0, 100)), Attribute("y", domain=(0, 40))))
-    asked = Problem(data, 4, Freeform(most_suppressed=10), limits=Cap("x", 2))
+    asked = Problem(data, 5, Freeform(most_suppressed=10), limits=Cap("x", 2))
     found = solve(asked, bound=False, effort="quick")
     assert found.assignment.suppressed <= 10
     assert found.trace[0].startswith("each class holds a ring")
