@@ -130,9 +130,9 @@ def add_pages(app: FastAPI, desk: Desk) -> None:
 
     @ui.page("/")
     def new() -> Response:
-        return RedirectResponse(f"/work/{desk.new()}", 303)
+        return RedirectResponse(f"/tab/{desk.new()}", 303)
 
-    @ui.page("/work/{key}")
+    @ui.page("/tab/{key}")
     def work(key: str) -> Response | None:
         if key not in desk.sessions:
             return RedirectResponse("/", 303)
@@ -144,7 +144,7 @@ def add_pages(app: FastAPI, desk: Desk) -> None:
             raise HTTPException(404)
         return desk.sessions[key]
 
-    @app.get("/work/{key}/file/{name}")
+    @app.get("/tab/{key}/file/{name}")
     def file(key: str, name: str, show: bool = False) -> Response:
         session = session_of(key)
         try:
@@ -159,7 +159,7 @@ def add_pages(app: FastAPI, desk: Desk) -> None:
         kind = "application/octet-stream"
         return FileResponse(path, filename=name, headers=headers, media_type=kind)
 
-    @app.get("/work/{key}/project")
+    @app.get("/tab/{key}/project")
     async def project(key: str) -> Response:
         content = await run.io_bound(session_of(key).project)
         disposition = 'attachment; filename="project.zip"'

@@ -25,7 +25,7 @@ class Page:
 
     def address(self, name: str) -> str:
         """Return where a file of the session is handed out."""
-        return f"/work/{self.key}/file/{quote(name)}"
+        return f"/tab/{self.key}/file/{quote(name)}"
 
     def act(self, what: Callable[..., Any], *given: Any) -> bool:
         """Do something for the user; what is wrong is said on the page. Return whether it went."""

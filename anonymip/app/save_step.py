@@ -24,7 +24,7 @@ def show(page: Page) -> None:
         told(say("save.project_intro"), "soft")
         button(
             say("save.project"),
-            lambda: ui.download.from_url(f"/work/{page.key}/project", "project.zip"),
+            lambda: ui.download.from_url(f"/tab/{page.key}/project", "project.zip"),
             go=True,
             icon="download",
         )

@@ -313,5 +313,5 @@ def test_nobody_else_comes_in(served: Served) -> None:
     assert status("/", **cookie, Host="evil.example") == 403
     large = {"Content-Length": "2000000000", "Origin": served.base}
     assert status("/_nicegui/client/x/upload/1", **cookie, **large) == 413
-    assert status("/work/none/file/people.csv", **cookie) == 404
-    assert status("/work/none/project", **cookie) == 404
+    assert status("/tab/none/file/people.csv", **cookie) == 404
+    assert status("/tab/none/project", **cookie) == 404
