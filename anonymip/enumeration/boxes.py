@@ -32,33 +32,19 @@ _LEAST_FLOW = 1e-12
 
 
 class BoxRows(Packed):
-    """Row types by the levels of their attributes, and what opening levels costs.
+    """Row types by the levels of their attributes, and what opening levels costs."""
 
-    Parameters
-    ----------
-    codes
-        (t, m) int64, the level of each attribute.
-    offset
-        (m + 1,) where the levels of each attribute begin among all.
-    kinds, terms
-        (m,) whether ranges, sets or nodes are published, and of nodes which term they are.
-    above, below
-        (levels,) cost of opening a level that lies above or below the record's own; of a set the
-        cost of a further value, and in the last place what any costs beside.
-    counts
-        (t,) records of each type.
-    tables
-        The loss.
-    """
-
-    codes: Ints
-    offset: Ints
+    codes: Ints  # (t, m) int64, the level of each attribute
+    offset: Ints  # (m + 1,) where the levels of each attribute begin among all
+    #: (m,) whether ranges, sets or nodes are published, and of nodes which term they are.
     kinds: Ints
     terms: Ints
+    #: (levels,) cost of opening a level that lies above or below the record's own; of a set the
+    #: cost of a further value, and in the last place what any costs beside.
     above: Floats
     below: Floats
-    counts: Ints
-    tables: LossTables
+    counts: Ints  # (t,) records of each type
+    tables: LossTables  # the loss
 
 
 def box_rows(problem: Problem) -> BoxRows:
@@ -118,56 +104,35 @@ def _line_below(losses: Floats) -> tuple[float, float]:
 
 
 class BoxSearch(Packed):
-    """Workspace of the search, d being the least number of records, plus one.
+    """Workspace of the search, d being the least number of records, plus one."""
 
-    Parameters
-    ----------
-    cost, nearer
-        (levels,) what opening a level costs, and which has to be open before; -1 for none.
-    opened, ruled_out
-        (d, levels), (d, t) bool, by depth: levels open, types that the box does not cover.
-    candidates, held, place
-        (d, t), (d,), (d,) by depth: types to take in, how many, and how many were.
-    room
-        (levels,) capacity left.
-    flow
-        (t, levels) from types to levels.
-    left
-        (t,) prices without a way to a level; of covered types -1.
-    active, queue
-        (t,) types with flow; types that a search for a way reached.
-    level_from, type_from
-        (levels,), (t,) where the way came from.
-    level_seen, type_seen
-        (levels,), (t,) 1: reached from what cannot flow; 2: by the present search.
-    distance, order
-        (t,) what taking a type in costs; the types by what it costs at first.
-    box
-        (levels,) bool, the levels of the best box so far.
-    work
-        (1,) types and levels looked at.
-    """
-
+    #: (levels,) what opening a level costs, and which has to be open before; -1 for none.
     cost: Floats
     nearer: Ints
+    #: (d, levels), (d, t) bool, by depth: levels open, types that the box does not cover.
     opened: Flags
     ruled_out: Flags
+    #: (d, t), (d,), (d,) by depth: types to take in, how many, and how many were.
     candidates: Ints
     held: Ints
     place: Ints
-    room: Floats
-    flow: Floats
-    left: Floats
+    room: Floats  # (levels,) capacity left
+    flow: Floats  # (t, levels) from types to levels
+    left: Floats  # (t,) prices without a way to a level; of covered types -1
+    #: (t,) types with flow; types that a search for a way reached.
     active: Ints
     queue: Ints
+    #: (levels,), (t,) where the way came from.
     level_from: Ints
     type_from: Ints
+    #: (levels,), (t,) 1: reached from what cannot flow; 2: by the present search.
     level_seen: Ints
     type_seen: Ints
+    #: (t,) what taking a type in costs; the types by what it costs at first.
     distance: Floats
     order: Ints
-    box: Flags
-    work: Floats
+    box: Flags  # (levels,) bool, the levels of the best box so far
+    work: Floats  # (1,) types and levels looked at
 
 
 def new_box_search(rows: BoxRows, least: int) -> BoxSearch:

@@ -150,32 +150,21 @@ def _larger(array: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class PricedColumns:
-    """Columns found, with their costs.
+    """Columns found, with their costs."""
 
-    Parameters
-    ----------
-    starts, types
-        Members of the column c: types[starts[c]:starts[c + 1]] (int32), ascending; a type is
-        repeated for each of its rows.
-    costs, reduced
-        (c,) costs by the objective's own function, and reduced costs.
-    least
-        Where only the best columns of each root were asked for: for each root that was asked for a
-        lower bound on the reduced costs of its columns, no higher than `below` was. Minus infinity
-        where the search did not get that far.
-    complete
-        Whether the search went through.
-    nodes
-        Partial sets that were looked at.
-    """
-
+    #: Members of the column c: types[starts[c]:starts[c + 1]] (int32), ascending; a type is
+    #: repeated for each of its rows.
     starts: Ints
     types: Codes
+    #: (c,) costs by the objective's own function, and reduced costs.
     costs: Floats
     reduced: Floats
+    #: Where only the best columns of each root were asked for: for each root that was asked for a
+    #: lower bound on the reduced costs of its columns, no higher than `below` was. Minus infinity
+    #: where the search did not get that far.
     least: Floats
-    complete: bool
-    nodes: int
+    complete: bool  # whether the search went through
+    nodes: int  # partial sets that were looked at
 
     def __len__(self) -> int:
         """Return the number of columns."""

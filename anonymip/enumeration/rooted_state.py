@@ -18,146 +18,80 @@ DEPTH, ROOT, SIZE, FIRST, FIRST_MEMBER = 0, 1, 2, 3, 4
 
 
 class SearchRows(Packed, read_only=True):
-    """Row types.
+    """Row types."""
 
-    Parameters
-    ----------
-    duals, copies
-        (t,) dual of a row of each type, and how many rows it has.
-    terms
-        The rows, as the loss reads them.
-    diversity
-        What a set must hold of the sensitive columns; of the types.
-    conflicts
-        (t, t) types that never share a set; (0, 0) if all may.
-    """
-
+    #: (t,) dual of a row of each type, and how many rows it has.
     duals: Floats
     copies: Ints
-    terms: TermRows
-    diversity: DiversityRule
-    conflicts: Flags
+    terms: TermRows  # the rows, as the loss reads them
+    diversity: DiversityRule  # what a set must hold of the sensitive columns; of the types
+    conflicts: Flags  # (t, t) types that never share a set; (0, 0) if all may
 
 
 class RootedRules(Packed):
-    """Which columns are looked for.
+    """Which columns are looked for."""
 
-    Parameters
-    ----------
-    smallest, largest
-        Fewest and most rows of a column, at least 2.
-    pruned
-        Whether the record loss is monotone, so that partial sets can be cut off by it.
-    summed
-        Whether a column of s rows costs s times its record loss, or once.
-    keep
-        Most columns kept of each root and size: the best ones.
-    nodes_a_size
-        Partial sets looked at for each root and size at which to give it up.
-    undominated
-        Whether a column is not wanted where one row less, not the root, is a column at least as
-        good: under `summed`, and where no diversity is asked for, wherever a row's dual is not
-        above the record loss.
-    """
-
+    #: Fewest and most rows of a column, at least 2.
     smallest: int
     largest: int
-    pruned: bool
-    summed: bool
-    keep: int
-    nodes_a_size: int
+    pruned: bool  # whether the record loss is monotone, so that partial sets can be cut off by it
+    summed: bool  # whether a column of s rows costs s times its record loss, or once
+    keep: int  # most columns kept of each root and size: the best ones
+    nodes_a_size: int  # partial sets looked at for each root and size at which to give it up
+    #: Whether a column is not wanted where one row less, not the root, is a column at least as
+    #: good: under `summed`, and where no diversity is asked for, wherever a row's dual is not above
+    #: the record loss.
     undominated: bool
 
 
 class Roots(Packed):
-    """Where to search: a row that each column holds, and what it may hold beside.
+    """Where to search: a row that each column holds, and what it may hold beside."""
 
-    Parameters
-    ----------
-    types
-        (roots,) the roots.
-    begin, end
-        (roots,) parts of `near`.
-    near
-        Types that columns of a root may hold: near[begin:end], in falling order of their duals.
-    below
-        (roots,) reduced costs from here on are not wanted.
-    least
-        (roots,) becomes a lower bound on the reduced costs of all columns of the root.
-    """
-
-    types: Ints
+    types: Ints  # (roots,) the roots
+    #: (roots,) parts of `near`.
     begin: Ints
     end: Ints
+    #: Types that columns of a root may hold: near[begin:end], in falling order of their duals.
     near: Ints
-    below: Floats
-    least: Floats
+    below: Floats  # (roots,) reduced costs from here on are not wanted
+    least: Floats  # (roots,) becomes a lower bound on the reduced costs of all columns of the root
 
 
 class CutsOfRows(Packed):
-    """Rank-1 cuts: a column pays the dual of a cut for every `divisor` of its members in the cut.
+    """Rank-1 cuts: columns pay the dual of a cut for every `divisor` of its members in the cut."""
 
-    Parameters
-    ----------
-    starts, cuts
-        Cuts of the row type i: cuts[starts[i]:starts[i + 1]].
-    divisors, duals
-        (cuts,) of each cut.
-    held
-        (cuts,) workspace: members of the partial set in each cut.
-    """
-
+    #: Cuts of the row type i: cuts[starts[i]:starts[i + 1]].
     starts: Ints
     cuts: Ints
+    #: (cuts,) of each cut.
     divisors: Ints
     duals: Floats
-    held: Ints
+    held: Ints  # (cuts,) workspace: members of the partial set in each cut
 
 
 class RootedPath(Packed):
-    """The partial set and what may follow; where there is one, the first index is its size.
+    """The partial set and what may follow; where there is one, the first index is its size."""
 
-    Parameters
-    ----------
-    place
-        (5,) see `DEPTH` and those that follow it.
-    nodes
-        (3,) partial sets looked at in all, and for the root and size at hand; how often a root
-        and size was given up.
-    cutoff
-        (1,) reduced costs from here on are not wanted for the root and size at hand.
-    members
-        (largest,) types of its rows.
-    losses, duals, penalties, lowest
-        (largest + 1,) its record loss, the duals of its rows and those of its cuts, summed, and the
-        lowest dual of its rows beside the root.
-    sets
-        What it covers.
-    used
-        (t,) rows of each type.
-    end, at
-        (largest + 1,) what may follow, as part of `followers`: from the end of the one before to
-        behind the last, and the next.
-    top
-        (largest + 1,) workspace: the highest duals of what may follow, falling.
-    counts
-        Of the sensitive values.
-    """
-
-    place: Ints
+    place: Ints  # (5,) see `DEPTH` and those that follow it
+    #: (3,) partial sets looked at in all, and for the root and size at hand; how often a root and
+    #: size was given up.
     nodes: Ints
-    cutoff: Floats
-    members: Ints
+    cutoff: Floats  # (1,) reduced costs from here on are not wanted for the root and size at hand
+    members: Ints  # (largest,) types of its rows
+    #: (largest + 1,) its record loss, the duals of its rows and those of its cuts, summed, and the
+    #: lowest dual of its rows beside the root.
     losses: Floats
     duals: Floats
     penalties: Floats
     lowest: Floats
-    sets: GrowingSets
-    used: Ints
+    sets: GrowingSets  # what it covers
+    used: Ints  # (t,) rows of each type
+    #: (largest + 1,) what may follow, as part of `followers`: from the end of the one before to
+    #: behind the last, and the next.
     end: Ints
     at: Ints
-    top: Floats
-    counts: ValueCounts
+    top: Floats  # (largest + 1,) workspace: the highest duals of what may follow, falling
+    counts: ValueCounts  # of the sensitive values
 
 
 class RootedFollowers(Packed):

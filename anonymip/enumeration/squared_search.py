@@ -35,72 +35,46 @@ EVALUATIONS = 200
 
 
 class SquaredRows(Packed):
-    """Row types as points.
+    """Row types as points."""
 
-    Parameters
-    ----------
-    values, scale
-        (t, m) values, and (m,) what their differences are multiplied by.
-    copies
-        (t,) rows of each type.
-    near
-        (t, largest) sums of the 0, 1, 2, ... least squared distances to other records.
-    """
-
+    #: (t, m) values, and (m,) what their differences are multiplied by.
     values: Floats
     scale: Floats
-    copies: Ints
-    near: Floats
+    copies: Ints  # (t,) rows of each type
+    near: Floats  # (t, largest) sums of the 0, 1, 2, ... least squared distances to other records.
 
 
 class SquaredPath(Packed):
-    """The search of one root: what may join, where it stands, what it found.
+    """The search of one root: what may join, where it stands, what it found."""
 
-    Parameters
-    ----------
-    types, own
-        (c,) what may join, and (c,) its duals.
-    between, close
-        (c, c) squared distances, and (c, largest) sums of the least of each row.
-    lists, sums, needs
-        (largest + 1, c) what may join a partial class, the sums of its distances to it, and bounds
-        of the columns in which it joins.
-    ends, at
-        (largest + 1,) how many these are, and which is next.
-    pairs, duals, paid
-        (largest + 1,) of each partial class: sum of its pairs, of its duals, of the duals of cuts.
-    live
-        (largest + 1, largest + 1) sizes that columns of it may have.
-    members
-        (largest + 1,) the partial class.
-    terms, lowest
-        Workspace.
-    columns, sizes, reduced
-        Columns found.
-    state
-        (5,) counters.
-    """
-
+    #: (c,) what may join, and (c,) its duals.
     types: Ints
     own: Floats
+    #: (c, c) squared distances, and (c, largest) sums of the least of each row.
     between: Floats
     close: Floats
+    #: (largest + 1, c) what may join a partial class, the sums of its distances to it, and bounds
+    #: of the columns in which it joins.
     lists: Ints
     sums: Floats
     needs: Floats
+    #: (largest + 1,) how many these are, and which is next.
     ends: Ints
     at: Ints
+    #: (largest + 1,) of each partial class: sum of its pairs, of its duals, of the duals of cuts.
     pairs: Floats
     duals: Floats
     paid: Floats
-    live: Flags
-    members: Ints
+    live: Flags  # (largest + 1, largest + 1) sizes that columns of it may have
+    members: Ints  # (largest + 1,) the partial class
+    #: Workspace.
     terms: Floats
     lowest: Floats
+    #: Columns found.
     columns: Ints
     sizes: Ints
     reduced: Floats
-    state: Ints
+    state: Ints  # (5,) counters
 
 
 def new_squared_path(room: int, largest: int, columns: int) -> SquaredPath:

@@ -176,37 +176,22 @@ class SolverChoices(TypedDict, total=False):
 
 @dataclass(eq=False)
 class ModelRun:
-    """One run of a method that builds a model and calls a solver; made by :meth:`begin`.
+    """One run of a method that builds a model and calls a solver; made by :meth:`begin`."""
 
-    Parameters
-    ----------
-    problem, method
-        What is solved, and by which method.
-    solver, settings
-        Name of the solver adapter, and what it is given.
-    budget
-        Of the whole run.
-    watch
-        Runs since the method was called.
-    incumbent
-        The solution that the solver starts from; None if there is none.
-    options
-        Of the method, as the solution tells them.
-    trace
-        Remarks so far.
-    effort
-        How much work the solver may do; None for no limit, as ``"thorough"``.
-    """
-
+    #: What is solved, and by which method.
     problem: Problem
     method: str
+    #: Name of the solver adapter, and what it is given.
     solver: str
     settings: SolverOptions
-    budget: Budget
-    watch: Stopwatch
+    budget: Budget  # of the whole run
+    watch: Stopwatch  # runs since the method was called
+    #: The solution that the solver starts from; None if there is none.
     incumbent: Solution | None = None
+    #: Of the method, as the solution tells them.
     options: dict[str, object] = field(default_factory=dict)
-    trace: list[str] = field(default_factory=list)
+    trace: list[str] = field(default_factory=list)  # remarks so far
+    #: How much work the solver may do; None for no limit, as ``"thorough"``.
     effort: str | None = None
 
     @classmethod

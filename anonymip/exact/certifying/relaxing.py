@@ -95,27 +95,13 @@ class Vertex:
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """What the relaxation of a node leaves.
+    """What the relaxation of a node leaves."""
 
-    Parameters
-    ----------
-    node
-        Its part of the certificate.
-    value
-        What its duals prove for what the node holds.
-    left
-        The sets that releases up to the goal may have.
-    shares
-        (left,) how much of each the program takes.
-    cuts
-        Those that have a dual.
-    """
-
-    node: dict[str, Any]
-    value: int
-    left: Sets
-    shares: Floats
-    cuts: list[RankOneCut]
+    node: dict[str, Any]  # its part of the certificate
+    value: int  # what its duals prove for what the node holds
+    left: Sets  # the sets that releases up to the goal may have
+    shares: Floats  # (left,) how much of each the program takes
+    cuts: list[RankOneCut]  # those that have a dual
 
 
 def solve_over(

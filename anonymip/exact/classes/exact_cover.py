@@ -22,75 +22,41 @@ _TRIES = 8
 
 
 class Packing(Packed):
-    """How the counts of all row types are packed into one word.
+    """How the counts of all row types are packed into one word."""
 
-    Parameters
-    ----------
-    counts
-        (most,) rows of each type.
-    shift, ones, fields
-        (most,) where the count of a type lies; its lowest bit there, and all of its bits.
-    tops
-        (1,) the highest bit of every count.
-    """
-
-    counts: Ints
+    counts: Ints  # (most,) rows of each type
+    #: (most,) where the count of a type lies; its lowest bit there, and all of its bits.
     shift: Ints
     ones: Ints
     fields: Ints
-    tops: Ints
+    tops: Ints  # (1,) the highest bit of every count
 
 
 class FoundSets(Packed):
-    """The sets that a better release may hold.
+    """The sets that a better release may hold."""
 
-    Parameters
-    ----------
-    packed
-        (capacity,) counts of their types in one word.
-    costs
-        (capacity,) reduced costs; where the largest loss counts, record losses.
-    begin
-        (most + 1,) where the sets begin whose first type is this one.
-    held
-        (1,) how many there are.
-    """
-
-    packed: Ints
-    costs: Floats
-    begin: Ints
-    held: Ints
+    packed: Ints  # (capacity,) counts of their types in one word
+    costs: Floats  # (capacity,) reduced costs; where the largest loss counts, record losses
+    begin: Ints  # (most + 1,) where the sets begin whose first type is this one
+    held: Ints  # (1,) how many there are
 
 
 class CoverSearch(Packed):
-    """The partial cover of the search; the first index is the number of its sets.
+    """The partial cover of the search; the first index is the number of its sets."""
 
-    Parameters
-    ----------
-    left
-        (most + 1,) counts of the types that are not covered yet, in one word.
-    cost
-        (most + 1,) cost of the sets so far.
-    first, at
-        (most + 1,) the first type left, and the next set that holds it.
-    sets, best
-        (most + 1,) sets of the partial cover and of the best release, in words.
-    known, known_cost, known_stamp
-        (memories,) what was left, the least cost at which it was, and in which call.
-    stamp
-        (1,) number of the call.
-    """
-
-    left: Ints
-    cost: Floats
+    left: Ints  # (most + 1,) counts of the types that are not covered yet, in one word
+    cost: Floats  # (most + 1,) cost of the sets so far
+    #: (most + 1,) the first type left, and the next set that holds it.
     first: Ints
     at: Ints
+    #: (most + 1,) sets of the partial cover and of the best release, in words.
     sets: Ints
     best: Ints
+    #: (memories,) what was left, the least cost at which it was, and in which call.
     known: Ints
     known_cost: Floats
     known_stamp: Ints
-    stamp: Ints
+    stamp: Ints  # (1,) number of the call
 
 
 def new_packing(most: int) -> Packing:

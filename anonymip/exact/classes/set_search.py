@@ -47,201 +47,105 @@ COMPLETE, OVERFLOWED, OUT_OF_NODES = 0, 1, 2
 
 
 class SmallRules(Packed):
-    """What classes lose, and what they must keep.
+    """What classes lose, and what they must keep."""
 
-    Parameters
-    ----------
-    rows
-        All rows, and the loss.
-    k
-        Fewest rows of a class.
-    summed
-        Whether the losses of the records are summed; else the largest counts.
-    diversity
-        What a class must hold of the sensitive columns; of all rows.
-    """
-
-    rows: KernelRows
-    k: int
-    summed: bool
-    diversity: DiversityRule
+    rows: KernelRows  # all rows, and the loss
+    k: int  # fewest rows of a class
+    summed: bool  # whether the losses of the records are summed; else the largest counts
+    diversity: DiversityRule  # what a class must hold of the sensitive columns; of all rows
 
 
 class TypeRows(Packed):
-    """The row types of a sub-problem, highest duals first, as the search reads them.
+    """The row types of a sub-problem, highest duals first, as the search reads them."""
 
-    Parameters
-    ----------
-    rank
-        (most,) types in the order in which they were merged, highest duals first.
-    duals
-        (most,) dual of a row of each type.
-    values
-        (most, r) as in :class:`~anonymip.objectives.kernels.class_loss.KernelRows`.
-    set_bits
-        (most, s) bit of the value, among those that occur in the sub-problem.
-    pair_codes
-        (most, p) as there.
-    used
-        (most,) rows of each type in the partial set.
-    diversity
-        What a class must hold of the sensitive columns; of the types.
-    """
-
-    rank: Ints
-    duals: Floats
-    values: Floats
-    set_bits: Ints
-    pair_codes: Ints
-    used: Ints
-    diversity: DiversityRule
+    rank: Ints  # (most,) types in the order in which they were merged, highest duals first
+    duals: Floats  # (most,) dual of a row of each type
+    values: Floats  # (most, r) as in `KernelRows`
+    set_bits: Ints  # (most, s) bit of the value, among those that occur in the sub-problem
+    pair_codes: Ints  # (most, p) as there
+    used: Ints  # (most,) rows of each type in the partial set
+    diversity: DiversityRule  # what a class must hold of the sensitive columns; of the types
 
 
 class SetSearch(Packed):
-    """The partial set of the search and what may follow; the first index is the number of its rows.
+    """The partial set of the search and what may follow; the first index counts its rows."""
 
-    Parameters
-    ----------
-    members
-        (most + 1,) types of its rows.
-    dual_sum, packed
-        (most + 1,) duals summed; counts of its types in one word.
-    low, high, pair_low, pair_high
-        (most + 1, r) and (most + 1, p) ends of the description; of no rows, those that any row
-        replaces.
-    held, set_counts
-        (most + 1, s) bits of the values in each set, and how many there are.
-    followers, losses
-        (most + 1, most) types that may follow, and the record loss of the partial set with each.
-    end, at
-        (most + 1,) how many may follow, and which is next.
-    top
-        (most + 1,) highest duals of what may follow, summed.
-    counts
-        Of the sensitive values, a level for each number of rows.
-    """
-
-    members: Ints
+    members: Ints  # (most + 1,) types of its rows
+    #: (most + 1,) duals summed; counts of its types in one word.
     dual_sum: Floats
     packed: Ints
+    #: (most + 1, r) and (most + 1, p) ends of the description; of no rows, those that any row
+    #: replaces.
     low: Floats
     high: Floats
     pair_low: Ints
     pair_high: Ints
+    #: (most + 1, s) bits of the values in each set, and how many there are.
     held: Ints
     set_counts: Ints
+    #: (most + 1, most) types that may follow, and the record loss of the partial set with each.
     followers: Ints
     losses: Floats
+    #: (most + 1,) how many may follow, and which is next.
     end: Ints
     at: Ints
-    top: Floats
-    counts: ValueCounts
+    top: Floats  # (most + 1,) highest duals of what may follow, summed
+    counts: ValueCounts  # of the sensitive values, a level for each number of rows
 
 
 class RowSets(Packed):
-    """All sets of k rows, those together that differ in the last row only.
+    """All sets of k rows, those together that differ in the last row only."""
 
-    Parameters
-    ----------
-    shared
-        (capacity, k - 1) types of the rows before the last one, ascending.
-    begin
-        (capacity + 1,) where the sets begin that share them.
-    last, costs
-        (capacity,) type of the last row, and loss of the set.
-    held
-        (1,) how many are shared.
-    """
-
-    shared: Ints
-    begin: Ints
+    shared: Ints  # (capacity, k - 1) types of the rows before the last one, ascending
+    begin: Ints  # (capacity + 1,) where the sets begin that share them
+    #: (capacity,) type of the last row, and loss of the set.
     last: Ints
     costs: Floats
-    held: Ints
+    held: Ints  # (1,) how many are shared
 
 
 class Simplex(Packed):
-    """A basis of the linear relaxation over the sets of k rows.
+    """A basis of the linear relaxation over the sets of k rows."""
 
-    Parameters
-    ----------
-    inverse
-        (most, most) of the basis matrix.
-    amounts
-        (most,) values of the basic columns.
-    duals
-        (most,) duals of the types.
-    column
-        (most,) the entering column in terms of the basis.
-    """
-
-    inverse: Floats
-    amounts: Floats
-    duals: Floats
-    column: Floats
+    inverse: Floats  # (most, most) of the basis matrix
+    amounts: Floats  # (most,) values of the basic columns
+    duals: Floats  # (most,) duals of the types
+    column: Floats  # (most,) the entering column in terms of the basis
 
 
 class FirstRelease(Packed):
-    """Workspace of the first release and the first bound.
+    """Workspace of the first release and the first bound."""
 
-    Parameters
-    ----------
-    loss, begin
-        (most + 1,) least loss of a cut of the rows up to a place, and where its last class begins.
-    nearest
-        (k,) losses with the nearest rows.
-    counts, state
-        Of the sensitive values of a class; a class.
-    """
-
+    #: (most + 1,) least loss of a cut of the rows up to a place, and where its last class begins.
     loss: Floats
     begin: Ints
-    nearest: Floats
+    nearest: Floats  # (k,) losses with the nearest rows
+    #: Of the sensitive values of a class; a class.
     counts: ValueCounts
     state: ClassState
 
 
 class SmallWork(Packed):
-    """Workspace for sub-problems of up to a number of rows, written over by every call.
+    """Workspace for sub-problems of up to a number of rows, written over by every call."""
 
-    Parameters
-    ----------
-    labels
-        (most,) class of each row of the sub-problem, in the order in which they were given.
-    result
-        (2,) loss and lower bound.
-    nodes
-        (1,) partial sets and partial covers looked at.
-    order
-        (most,) places in the sub-problem, rows that are alike behind each other.
-    begin
-        (most + 1,) where each type begins in it.
-    duals
-        (most,) for each type, the dual of a row of it: summed over the rows of any class no more
-        than its loss, or where the largest loss counts, what a record loses at least.
-    scratch
-        (most + 1,) for a moment.
-    first
-        Of the first release.
-    packing, types, search, found, cover
-        Of the search.
-    row_sets, simplex
-        Of the linear relaxation.
-    """
-
+    #: (most,) class of each row of the sub-problem, in the order in which they were given.
     labels: Ints
-    result: Floats
-    nodes: Ints
-    order: Ints
-    begin: Ints
+    result: Floats  # (2,) loss and lower bound
+    nodes: Ints  # (1,) partial sets and partial covers looked at
+    order: Ints  # (most,) places in the sub-problem, rows that are alike behind each other
+    begin: Ints  # (most + 1,) where each type begins in it
+    #: (most,) for each type, the dual of a row of it: summed over the rows of any class no more
+    #: than its loss, or where the largest loss counts, what a record loses at least.
     duals: Floats
-    scratch: Ints
-    first: FirstRelease
+    scratch: Ints  # (most + 1,) for a moment
+    first: FirstRelease  # of the first release
+    #: Of the search.
     packing: Packing
     types: TypeRows
     search: SetSearch
     found: FoundSets
     cover: CoverSearch
+    #: Of the linear relaxation.
     row_sets: RowSets
     simplex: Simplex
 

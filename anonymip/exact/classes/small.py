@@ -52,31 +52,17 @@ _ROUNDING = 1e-3 * LOSS_RELATIVE
 
 @dataclass(frozen=True, eq=False)
 class SmallResult:
-    """The best classes found, and what is proven about them.
+    """The best classes found, and what is proven about them."""
 
-    Parameters
-    ----------
-    labels
-        (n,) class of each record, numbered in the order in which they first appear; -1 for a
-        suppressed record.
-    objective
-        Loss, recomputed by the objective's own function.
-    bound
-        Lower bound on the loss of any release; None if nothing is known.
-    proven
-        Whether the classes are proven best.
-    nodes
-        Partial sets and partial covers that were looked at.
-    reason
-        What kept it from a proof: ``"max_nodes"``, ``"max_sets"``, ``"size"`` (too many rows),
-        ``"rounding"``, or the value of :class:`~anonymip.status.Stopped`; None if it is proven.
-    """
-
+    #: (n,) class of each record, numbered in the order in which they first appear; -1 for a
+    #: suppressed record.
     labels: Codes
-    objective: float
-    bound: float | None
-    proven: bool
-    nodes: int
+    objective: float  # loss, recomputed by the objective's own function
+    bound: float | None  # lower bound on the loss of any release; None if nothing is known
+    proven: bool  # whether the classes are proven best
+    nodes: int  # partial sets and partial covers that were looked at
+    #: What kept it from a proof: ``"max_nodes"``, ``"max_sets"``, ``"size"`` (too many rows),
+    #: ``"rounding"``, or the value of `Stopped`; None if it is proven.
     reason: str | None
 
 

@@ -45,40 +45,25 @@ MOST_COLUMNS = 20
 
 @dataclass(frozen=True, eq=False)
 class RecordPairs:
-    """Row types with what pairs of them cost, and duals of their records.
+    """Row types with what pairs of them cost, and duals of their records."""
 
-    Parameters
-    ----------
-    counts, inverse
-        (t,) records of each type, and (n,) type of each record.
-    differing
-        (t, t) int64, the columns in which two types differ, as a set of bits.
-    cheapest
-        (2^m,) cost of a record under the cheapest pattern with stars in such columns, infinite
-        where there is none.
-    pattern
-        (2^m,) that pattern.
-    common
-        The cheapest pattern through which all records look alike; -1 if there is none, or
-        suppression costs no more.
-    unpaired
-        Cost of a record under that pattern, or of a suppressed one; infinite if there is neither.
-        Pairs and triples cost less for each record.
-    duals
-        (t,) dual value of each record: no pair or triple costs less than the duals of its records.
-    bound
-        Sum of the duals of all records: no release costs less.
-    """
-
+    #: (t,) records of each type, and (n,) type of each record.
     counts: Ints
     inverse: Ints
-    differing: Ints
+    differing: Ints  # (t, t) int64, the columns in which two types differ, as a set of bits
+    #: (2^m,) cost of a record under the cheapest pattern with stars in such columns, infinite where
+    #: there is none.
     cheapest: Floats
-    pattern: Ints
+    pattern: Ints  # (2^m,) that pattern
+    #: The cheapest pattern through which all records look alike; -1 if there is none, or
+    #: suppression costs no more.
     common: int
+    #: Cost of a record under that pattern, or of a suppressed one; infinite if there is neither.
+    #: Pairs and triples cost less for each record.
     unpaired: float
+    #: (t,) dual value of each record: no pair or triple costs less than the duals of its records.
     duals: Floats
-    bound: float
+    bound: float  # sum of the duals of all records: no release costs less
 
 
 def pairs_with_duals(problem: Problem, budget: Budget) -> tuple[RecordPairs, Stopped | None]:

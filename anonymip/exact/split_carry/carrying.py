@@ -33,21 +33,12 @@ _MODES = {"range": _RANGE, "set": _SET, "node": _NODE}
 
 
 class WindowCells(Packed):
-    """The values of records by their places in the order, and how they are published.
+    """The values of records by their places in the order, and how they are published."""
 
-    Parameters
-    ----------
-    codes
-        (n, m) int32, codes by place; leaves where a node is published.
-    modes
-        (m,) int64, how an attribute is published.
-    node_start, node_last, node_parent
-        Of the attributes published as nodes: where their trees begin, the last leaf below each
-        node, its parent.
-    """
-
-    codes: Codes
-    modes: Ints
+    codes: Codes  # (n, m) int32, codes by place; leaves where a node is published
+    modes: Ints  # (m,) int64, how an attribute is published
+    #: Of the attributes published as nodes: where their trees begin, the last leaf below each node,
+    #: its parent.
     node_start: Ints
     node_last: Ints
     node_parent: Ints
@@ -195,36 +186,19 @@ def _holds_all(
 
 
 class CarryRule(NamedTuple):
-    """What is carried over from one window to the next, for records by their places in the order.
+    """What is carried over from one window to the next; records by their places in the order."""
 
-    Parameters
-    ----------
-    k
-        Least rows of a class.
-    boundary
-        The last so many rows of a window are its boundary.
-    least
-        Of a boundary class of fewer than 2k rows only what exceeds k is carried over, the rows
-        that contribute least to its loss (Section 6); else the whole class.
-    accepted
-        0, or so many classes of a window of one size are fixed, whatever the boundary.
-    cheapest
-        Whether these are the classes of least record loss; else the oldest.
-    merged
-        Whether classes of equal cells are one. They are not where the loss looks at members.
-    cells
-        What is published of the records.
-    diversity
-        What a class must hold of the sensitive columns; its rows are the places.
-    """
-
-    k: int
-    boundary: int
+    k: int  # least rows of a class
+    boundary: int  # the last so many rows of a window are its boundary
+    #: Of a boundary class of fewer than 2k rows only what exceeds k is carried over, the rows that
+    #: contribute least to its loss (Section 6); else the whole class.
     least: bool
-    accepted: int
-    cheapest: bool
+    accepted: int  # 0, or so many classes of a window of one size are fixed, whatever the boundary
+    cheapest: bool  # whether these are the classes of least record loss; else the oldest
+    #: Whether classes of equal cells are one. They are not where the loss looks at members.
     merged: bool
-    cells: WindowCells
+    cells: WindowCells  # what is published of the records
+    #: What a class must hold of the sensitive columns; its rows are the places.
     diversity: DiversityRule
 
     @property
@@ -234,29 +208,17 @@ class CarryRule(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What becomes of the rows of a window.
+    """What becomes of the rows of a window."""
 
-    Parameters
-    ----------
-    joint
-        (size,) class of each row once classes of equal cells are one, numbered from 0 in the order
-        of first appearance; -1 suppressed.
-    fixed
-        (size,) the same for the rows that are fixed; -2 for those that are carried over.
-    marks
-        (size,) workspace.
-    losses
-        (size,) where the rule asks for losses: for `least` of each row the loss of its class
-        without it, for `cheapest` the record loss of its class.
-    counts
-        Of the sensitive values of a class.
-    """
-
+    #: (size,) class of each row once classes of equal cells are one, numbered from 0 in the order
+    #: of first appearance; -1 suppressed.
     joint: Ints
-    fixed: Ints
-    marks: Ints
+    fixed: Ints  # (size,) the same for the rows that are fixed; -2 for those that are carried over
+    marks: Ints  # (size,) workspace
+    #: (size,) where the rule asks for losses: for `least` of each row the loss of its class without
+    #: it, for `cheapest` the record loss of its class.
     losses: Floats
-    counts: ValueCounts
+    counts: ValueCounts  # of the sensitive values of a class
 
 
 def new_outcome(rule: CarryRule, most: int) -> Outcome:

@@ -109,29 +109,15 @@ _PRICED = 32
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Classes of the rows of a window.
+    """Classes of the rows of a window."""
 
-    Parameters
-    ----------
-    labels
-        (size,) -1 for rows without a class.
-    objective, bound
-        Loss, and what no classes of these rows go below; None if unknown.
-    proven
-        Whether the classes are the best of these rows.
-    start_accepted
-        Whether a solver took the start; None if none was asked.
-    reason
-        What kept it from a proof, or the solver from its work, as
-        :class:`~anonymip.exact.split_carry.state.Link` gives it.
-    """
-
-    labels: Ints
+    labels: Ints  # (size,) -1 for rows without a class
+    #: Loss, and what no classes of these rows go below; None if unknown.
     objective: float
     bound: float | None = None
-    proven: bool = False
-    start_accepted: bool | None = None
-    reason: str = ""
+    proven: bool = False  # whether the classes are the best of these rows
+    start_accepted: bool | None = None  # whether a solver took the start; None if none was asked
+    reason: str = ""  # what kept it from a proof, or the solver from its work, as `Link` gives it
 
 
 class ClassLinks:

@@ -47,36 +47,24 @@ class Chain(NamedTuple):
     All of it is arrays that change in place. A copy of the arrays, the first `cursor[CARRIED]` of
     `carried` and `started` and the first `cursor[LINKS]` rows of `table`, is all that a chain
     needs to go on.
-
-    Parameters
-    ----------
-    records
-        (n,) int64, the records in their order.
-    labels
-        (n,) int64, class of the record at each place: at least 0 fixed, -1 fixed as
-        suppressed, -2 not fixed.
-    carried
-        (n,) int64, of which the first `cursor[CARRIED]` count: places carried over into the next
-        link, ascending, so the oldest come first.
-    started
-        (n,) int64, the class that each of them comes with, numbered from 0 in the order of first
-        appearance; -1 for those that come without one.
-    cursor
-        (4,) int64: places read; places carried over; next label; links solved.
-    sums
-        (2,) float64: loss of the fixed classes, their largest where the objective takes the
-        maximum; 0, which was the seconds left unused in files of earlier versions.
-    table
-        (most links, 8) float64, of which the first `cursor[LINKS]` rows count, see :class:`Link`;
-        a bound is NaN where it is unknown.
     """
 
-    records: Ints
+    records: Ints  # (n,) int64, the records in their order
+    #: (n,) int64, class of the record at each place: at least 0 fixed, -1 fixed as suppressed, -2
+    #: not fixed.
     labels: Ints
+    #: (n,) int64, of which the first `cursor[CARRIED]` count: places carried over into the next
+    #: link, ascending, so the oldest come first.
     carried: Ints
+    #: (n,) int64, the class that each of them comes with, numbered from 0 in the order of first
+    #: appearance; -1 for those that come without one.
     started: Ints
-    cursor: Ints
+    cursor: Ints  # (4,) int64: places read; places carried over; next label; links solved
+    #: (2,) float64: loss of the fixed classes, their largest where the objective takes the maximum;
+    #: 0, which was the seconds left unused in files of earlier versions.
     sums: Floats
+    #: (most links, 8) float64, of which the first `cursor[LINKS]` rows count, see :class:`Link`; a
+    #: bound is NaN where it is unknown.
     table: Floats
 
     @property
@@ -98,39 +86,22 @@ class Chain(NamedTuple):
 
 @dataclass(frozen=True)
 class Link:
-    """One sub-problem of a chain.
+    """One sub-problem of a chain."""
 
-    Parameters
-    ----------
-    size
-        Its records.
-    carried
-        Those of them that came from the link before.
-    objective
-        Loss of the classes found for it, of which some are carried over.
-    bound
-        No classes of these records lose less, None if unknown. Says nothing of the whole table.
-    proven
-        Whether the classes are proven to be the best of these records.
-    start_accepted
-        Whether the solver took the start; None where nothing was handed to a solver.
-    seconds
-        Spent on it. Links that were solved in one go share their time evenly.
-    reason
-        What kept it from a proof: ``"time"``, ``"interrupt"``, ``"cap"`` of the search,
-        ``"solver"`` (a gap that was allowed, a limit of its own, a bound that is not relied on),
-        ``"rules"`` (no release of its records was found); empty if it is proven. Also that
-        something took the place of a solver that had ``"failed"``, or whose ``"licence"`` is for
-        smaller models, whether or not that proved it.
-    """
-
-    size: int
-    carried: int
-    objective: float
+    size: int  # its records
+    carried: int  # those of them that came from the link before
+    objective: float  # loss of the classes found for it, of which some are carried over
+    #: No classes of these records lose less, None if unknown. Says nothing of the whole table.
     bound: float | None
-    proven: bool
+    proven: bool  # whether the classes are proven to be the best of these records
+    #: Whether the solver took the start; None where nothing was handed to a solver.
     start_accepted: bool | None
-    seconds: float
+    seconds: float  # spent on it; links that were solved in one go share their time evenly
+    #: What kept it from a proof: ``"time"``, ``"interrupt"``, ``"cap"`` of the search, ``"solver"``
+    #: (a gap that was allowed, a limit of its own, a bound that is not relied on), ``"rules"`` (no
+    #: release of its records was found); empty if it is proven. Also that something took the place
+    #: of a solver that had ``"failed"``, or whose ``"licence"`` is for smaller models, whether or
+    #: not that proved it.
     reason: str = ""
 
 

@@ -19,30 +19,16 @@ _TRIES = 8
 
 
 class Assigning(Packed):
-    """The state of an assignment; the reduced cost of an entry is costs[i, j] - duals[j].
+    """The state of an assignment; the reduced cost of an entry is costs[i, j] - duals[j]."""
 
-    Parameters
-    ----------
-    columns
-        (n,) column of each row; -1: none yet.
-    rows
-        (n,) row of each column; -1: none yet.
-    duals
-        (n,) duals of the columns.
-    free
-        (n,) rows without a column.
-    cursor
-        (5,) rows in `free`; of these those served; in a sweep the place in `free`, the rows
-        kept for later, and the tries made.
-    distance, source, todo
-        (n,) workspaces of the path search.
-    """
-
-    columns: Ints
-    rows: Ints
-    duals: Floats
-    free: Ints
+    columns: Ints  # (n,) column of each row; -1: none yet
+    rows: Ints  # (n,) row of each column; -1: none yet
+    duals: Floats  # (n,) duals of the columns
+    free: Ints  # (n,) rows without a column
+    #: (5,) rows in `free`; of these those served; in a sweep the place in `free`, the rows kept for
+    #: later, and the tries made.
     cursor: Ints
+    #: (n,) workspaces of the path search.
     distance: Floats
     source: Ints
     todo: Ints

@@ -17,37 +17,25 @@ class Flow(Packed):
     """The state of a flow; the reduced cost of an edge is costs[i, j] - left[i] - right[j].
 
     Unused edges have reduced costs of at least 0, used ones of at most 0.
-
-    Parameters
-    ----------
-    used
-        (n, n) whether an edge is used.
-    supply, demand
-        (n,) edges that rows and columns still lack.
-    holders, held
-        (n, largest demand), (n,) rows that use an edge into each column, and how many.
-    left, right
-        (n,) duals.
-    cursor
-        (2,) rows served; edges that could not be found.
-    row_distance, column_distance, source, exchanged
-        (n,) workspaces: distances; row before each column; column before each row.
-    row_settled, column_settled
-        (n,) workspaces.
     """
 
-    used: Flags
+    used: Flags  # (n, n) whether an edge is used
+    #: (n,) edges that rows and columns still lack.
     supply: Ints
     demand: Ints
+    #: (n, largest demand), (n,) rows that use an edge into each column, and how many.
     holders: Codes
     held: Ints
+    #: (n,) duals.
     left: Floats
     right: Floats
-    cursor: Ints
+    cursor: Ints  # (2,) rows served; edges that could not be found
+    #: (n,) workspaces: distances; row before each column; column before each row.
     row_distance: Floats
     column_distance: Floats
     source: Ints
     exchanged: Ints
+    #: (n,) workspaces.
     row_settled: Flags
     column_settled: Flags
 

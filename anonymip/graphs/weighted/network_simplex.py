@@ -17,39 +17,25 @@ _LARGEST = 2**61
 
 
 class Network(Packed):
-    """A network with a spanning tree; the last node is its root.
+    """A network with a spanning tree; the last node is its root."""
 
-    Parameters
-    ----------
-    tail, head, capacity, cost
-        (arcs,) int64. The last arcs tie each node to the root, at a cost that no path undercuts.
-    flow
-        (arcs,) int64, feasible at all times.
-    state
-        (arcs,) int64: 0 in the tree, 1 empty, -1 full.
-    parent, arc
-        (nodes,) int64, next node towards the root and the arc to it.
-    depth, potential
-        (nodes,) int64.
-    seen, path
-        (nodes,) int64 workspaces.
-    cursor
-        (2,) where the search for an arc goes on; turn of the tree.
-    """
-
+    #: (arcs,) int64. The last arcs tie each node to the root, at a cost that no path undercuts.
     tail: Ints
     head: Ints
     capacity: Ints
     cost: Ints
-    flow: Ints
-    state: Ints
+    flow: Ints  # (arcs,) int64, feasible at all times
+    state: Ints  # (arcs,) int64: 0 in the tree, 1 empty, -1 full
+    #: (nodes,) int64, next node towards the root and the arc to it.
     parent: Ints
     arc: Ints
+    #: (nodes,) int64.
     depth: Ints
     potential: Ints
+    #: (nodes,) int64 workspaces.
     seen: Ints
     path: Ints
-    cursor: Ints
+    cursor: Ints  # (2,) where the search for an arc goes on; turn of the tree
 
 
 def cheapest_flow(

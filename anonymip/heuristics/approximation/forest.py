@@ -293,18 +293,11 @@ def _label_branches(size: Ints, branches: Ints, k: int, labels: Ints, own: int, 
 
 
 class Forest(Packed):
-    """Rooted trees that span all rows, which are numbered type by type.
+    """Rooted trees that span all rows, which are numbered type by type."""
 
-    Parameters
-    ----------
-    parent
-        (n,) row to which the one edge leads that is charged to a row; -1 for the root of a tree.
-    weight
-        (n,) weight of that edge; 0 for a root.
-    """
-
+    #: (n,) row to which the one edge leads that is charged to a row; -1 for the root of a tree.
     parent: Ints
-    weight: Floats
+    weight: Floats  # (n,) weight of that edge; 0 for a root
 
 
 def grow_forest(near: NearestRows, k: int) -> Forest:

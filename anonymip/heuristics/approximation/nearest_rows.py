@@ -40,30 +40,16 @@ _SCANNED = 100_000
 
 
 class NearestRows(Packed):
-    """For every row type the nearest types, until they have k rows together.
+    """For every row type the nearest types, until they have k rows together."""
 
-    Parameters
-    ----------
-    rows
-        The types as the kernels read them.
-    records
-        (n,) records type by type.
-    start
-        (t + 1,) where the records of a type begin.
-    types
-        (t, k) int32, each type itself and then others, the nearest first; -1 beyond `listed`.
-    listed
-        (t,) how many types are listed.
-    farthest
-        (t,) what a record loses if it is published together with its (k-1)-th nearest neighbour
-        instead of exactly.
-    """
-
-    rows: KernelRows
-    records: Ints
-    start: Ints
+    rows: KernelRows  # the types as the kernels read them
+    records: Ints  # (n,) records type by type
+    start: Ints  # (t + 1,) where the records of a type begin
+    #: (t, k) int32, each type itself and then others, the nearest first; -1 beyond `listed`.
     types: Codes
-    listed: Ints
+    listed: Ints  # (t,) how many types are listed
+    #: (t,) what a record loses if it is published together with its (k-1)-th nearest neighbour
+    #: instead of exactly.
     farthest: Floats
 
 

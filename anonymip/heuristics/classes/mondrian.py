@@ -29,42 +29,25 @@ from anonymip.solution import Solution
 
 
 class _Splitting(Packed):
-    """A table that is being split.
+    """A table that is being split."""
 
-    Parameters
-    ----------
-    codes, values
-        (n, m) cells of the table.
-    numeric, width_costs
-        (m,) whether an attribute is numeric; what a unit of its width costs.
-    k, strict
-        Least records of a part; whether records with equal values stay together.
-    rule, counts
-        The diversity, and its workspace.
-    records
-        (n,) the records, those of a part next to each other.
-    parts
-        (parts, 2) where the open parts begin and end in `records`, a stack.
-    labels
-        (n,) class of each record.
-    cursor
-        (3,) open parts; classes; records in classes.
-    seen, widths
-        Workspaces: values met; (m,) widths of a part.
-    """
-
+    #: (n, m) cells of the table.
     codes: Codes
     values: Floats
+    #: (m,) whether an attribute is numeric; what a unit of its width costs.
     numeric: Flags
     width_costs: Floats
+    #: Least records of a part; whether records with equal values stay together.
     k: int
     strict: bool
+    #: The diversity, and its workspace.
     rule: DiversityRule
     counts: ValueCounts
-    records: Ints
-    parts: Ints
-    labels: Ints
-    cursor: Ints
+    records: Ints  # (n,) the records, those of a part next to each other
+    parts: Ints  # (parts, 2) where the open parts begin and end in `records`, a stack
+    labels: Ints  # (n,) class of each record
+    cursor: Ints  # (3,) open parts; classes; records in classes
+    #: Workspaces: values met; (m,) widths of a part.
     seen: Ints
     widths: Floats
 

@@ -50,28 +50,17 @@ _TREE_TERMS = 15
 
 
 class Growth(Packed):
-    """Where the growing stands.
+    """Where the growing stands."""
 
-    Parameters
-    ----------
-    alive
-        (t,) int64, rows of each type without a class.
-    candidates
-        (t,) types that may be alive, ascending.
-    picked, labels
-        (n,) types and classes of the rows placed so far.
-    cursor
-        (7,) rows placed; classes made; first type that may be alive; candidates in use; types
-        in the tree when it was built; last row placed; types alive.
-    stack, stack_bounds
-        Workspaces of the tree search.
-    """
-
-    alive: Ints
-    candidates: Ints
+    alive: Ints  # (t,) int64, rows of each type without a class
+    candidates: Ints  # (t,) types that may be alive, ascending
+    #: (n,) types and classes of the rows placed so far.
     picked: Ints
     labels: Ints
+    #: (7,) rows placed; classes made; first type that may be alive; candidates in use; types in the
+    #: tree when it was built; last row placed; types alive.
     cursor: Ints
+    #: Workspaces of the tree search.
     stack: Ints
     stack_bounds: Floats
 

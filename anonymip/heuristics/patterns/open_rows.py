@@ -26,50 +26,24 @@ _LARGEST = 2**62
 
 
 class OpenRows(Packed):
-    """Output rows in use, for kernels.
+    """Output rows in use, for kernels."""
 
-    Parameters
-    ----------
-    words, masks
-        The records as words, and what each pattern shows of them.
-    row_of
-        (n,) row of each record; -1 for none.
-    links
-        (n, 2) the records before and after it in its row; -1 for none.
-    rows
-        (rows, 3) pattern, size and first record of each row.
-    used
-        (p,) rows in use of each pattern.
-    free
-        (rows + 1,) how many rows are not in use, and which.
-    tallied
-        (n, c) int64 values that the diversity counts, numbered across columns; no column without
-        one.
-    tallies
-        (rows, values) int64 how often each value occurs in each row.
-    starts
-        (c + 1,) where the values of each column begin.
-    kinds
-        (c,) what each column is counted for.
-    totals
-        (values,) how often each value occurs in the table.
-    rule
-        The numbers of the diversity.
-    """
-
+    #: The records as words, and what each pattern shows of them.
     words: NDArray[np.uint64]
     masks: NDArray[np.uint64]
-    row_of: Ints
-    links: Ints
-    rows: Ints
-    used: Ints
-    free: Ints
+    row_of: Ints  # (n,) row of each record; -1 for none
+    links: Ints  # (n, 2) the records before and after it in its row; -1 for none
+    rows: Ints  # (rows, 3) pattern, size and first record of each row
+    used: Ints  # (p,) rows in use of each pattern
+    free: Ints  # (rows + 1,) how many rows are not in use, and which
+    #: (n, c) int64 values that the diversity counts, numbered across columns; no column without
+    #: one.
     tallied: Ints
-    tallies: Ints
-    starts: Ints
-    kinds: Ints
-    totals: Ints
-    rule: Ints
+    tallies: Ints  # (rows, values) int64 how often each value occurs in each row
+    starts: Ints  # (c + 1,) where the values of each column begin
+    kinds: Ints  # (c,) what each column is counted for
+    totals: Ints  # (values,) how often each value occurs in the table
+    rule: Ints  # the numbers of the diversity
 
 
 def open_rows(problem: Problem, packed: PackedRows, pattern_of: Ints) -> OpenRows:

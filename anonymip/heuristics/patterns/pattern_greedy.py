@@ -125,31 +125,16 @@ def _refuse_options(recoding: PatternGuided, mode: str, orders: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class PatternGreedy:
-    """What all runs of the greedy on one problem share.
+    """What all runs of the greedy on one problem share."""
 
-    Parameters
-    ----------
-    problem, recoding
-        What is asked.
-    stars
-        (p, m) the patterns.
-    costs
-        (p,) cost of a record under each.
-    order
-        Patterns by ascending cost, in the order of the mask among equals.
-    price
-        Cost of a suppressed record; infinite where that is not allowed.
-    rows
-        All records as words.
-    """
-
+    #: What is asked.
     problem: Problem
     recoding: PatternGuided
-    stars: Flags
-    costs: Floats
-    order: Ints
-    price: float
-    rows: PackedRows
+    stars: Flags  # (p, m) the patterns
+    costs: Floats  # (p,) cost of a record under each
+    order: Ints  # patterns by ascending cost, in the order of the mask among equals
+    price: float  # cost of a suppressed record; infinite where that is not allowed
+    rows: PackedRows  # all records as words
 
     @classmethod
     def of(cls, problem: Problem) -> PatternGreedy:

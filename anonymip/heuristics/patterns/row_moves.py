@@ -33,49 +33,23 @@ K, SINGLE, _NEXT, _MARKS, MADE, ONLY_UNASSIGNED = range(6)
 
 
 class Gathering(Packed):
-    """What the search for moves needs besides the rows.
+    """What the search for moves needs besides the rows."""
 
-    Parameters
-    ----------
-    order
-        Patterns in the order in which they are tried.
-    costs
-        (p,) cost of a record under each.
-    unassigned_costs
-        (n,) what a record in no row costs.
-    alone
-        What a record costs that leaves its row for none; infinite where none may.
-    other
-        (n,) another row in use that each record may become, if its own is given up; -1 for none.
-    numbers
-        Settings and state.
-    marks
-        (n + rows,) marks of records and of rows: those of the group, those given up.
-    kept
-        (rows,) marks of rows that records of rows given up go to.
-    found, taken
-        (rows,) records of each row in the group, and of them those that will move.
-    touched
-        (rows,) rows with records in the group.
-    log
-        (n, 2) records moved, and where they were.
-    space
-        (5, 2 (n + rows) or more) workspace of grouping.
-    """
-
-    order: Ints
-    costs: Floats
-    unassigned_costs: Floats
-    alone: float
+    order: Ints  # patterns in the order in which they are tried
+    costs: Floats  # (p,) cost of a record under each
+    unassigned_costs: Floats  # (n,) what a record in no row costs
+    alone: float  # what a record costs that leaves its row for none; infinite where none may
+    #: (n,) another row in use that each record may become, if its own is given up; -1 for none.
     other: Ints
-    numbers: Ints
-    marks: Ints
-    kept: Ints
+    numbers: Ints  # settings and state
+    marks: Ints  # (n + rows,) marks of records and of rows: those of the group, those given up
+    kept: Ints  # (rows,) marks of rows that records of rows given up go to
+    #: (rows,) records of each row in the group, and of them those that will move.
     found: Ints
     taken: Ints
-    touched: Ints
-    log: Ints
-    space: Ints
+    touched: Ints  # (rows,) rows with records in the group
+    log: Ints  # (n, 2) records moved, and where they were
+    space: Ints  # (5, 2 (n + rows) or more) workspace of grouping
 
 
 def gathering(

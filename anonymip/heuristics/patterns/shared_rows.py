@@ -22,18 +22,10 @@ _WORD = 64
 
 
 class PackedRows(Packed):
-    """Rows and patterns as words: ``words[i] & masks[j]`` is what pattern j shows of row i.
+    """Rows and patterns as words: ``words[i] & masks[j]`` is what pattern j shows of row i."""
 
-    Parameters
-    ----------
-    words
-        (t, w) uint64, the codes of each row side by side.
-    masks
-        (p, w) uint64, all bits of the columns that each pattern shows.
-    """
-
-    words: NDArray[np.uint64]
-    masks: NDArray[np.uint64]
+    words: NDArray[np.uint64]  # (t, w) uint64, the codes of each row side by side
+    masks: NDArray[np.uint64]  # (p, w) uint64, all bits of the columns that each pattern shows
 
 
 def pack_rows(codes: Codes, stars: Flags) -> PackedRows:

@@ -34,86 +34,51 @@ LONGEST = 32
 
 
 class _OriginalTerms(Packed):
-    """What the blocks of originals hold beside the ends of ranges; empty for published records.
+    """What the blocks of originals hold beside the ends of ranges; empty for published records."""
 
-    Parameters
-    ----------
-    values, set_codes, pair_codes
-        (r | s | p, n) the terms of the items, side by side so that each term is one short pass.
-    masks
-        (s, blocks) uint64, a bit for each value of a block, values being counted modulo 64.
-    pair_low, pair_high
-        (p, blocks) least and greatest rank of a block.
-    """
-
+    #: (r | s | p, n) the terms of the items, side by side so that each term is one short pass.
     values: Floats
     set_codes: Codes
     pair_codes: Codes
+    #: (s, blocks) uint64, a bit for each value of a block, values being counted modulo 64.
     masks: NDArray[np.uint64]
+    #: (p, blocks) least and greatest rank of a block.
     pair_low: Codes
     pair_high: Codes
 
 
 class _LeastPenalties(Packed):
-    """What the blocks of published records hold beside the ends of ranges; empty for originals.
+    """What the blocks of published records hold beside the ends of ranges; empty for originals."""
 
-    Parameters
-    ----------
-    least
-        (values, blocks) least penalty of a block for each value of each set and pair term.
-    begin
-        (s + p,) where the values of a term begin in `least`; -1: left out.
-    """
-
+    #: (values, blocks) least penalty of a block for each value of each set and pair term.
     least: Floats
-    begin: Ints
+    begin: Ints  # (s + p,) where the values of a term begin in `least`; -1: left out
 
 
 class Blocks(Packed):
-    """Records that may still be chosen in a round, in order, cut into blocks.
+    """Records that may still be chosen in a round, in order, cut into blocks."""
 
-    Parameters
-    ----------
-    published
-        Whether these are published records, chosen by originals; else originals are chosen.
-    length
-        Records of a block.
-    places
-        (n,) matches that each record is still to find in the round.
-    items
-        (n,) records that had places when the blocks were made.
-    low, high
-        (r, blocks) least and greatest value of a block of originals; least lower and greatest
-        upper end of the sets of published records.
-    originals, penalties
-        What else bounds a block of the one kind, of the other.
-    bounds
-        (blocks,) workspace; empty if no bounds are wanted.
-    table, weights
-        Workspaces: penalties of one record; weights of a block.
-    found, costs
-        (32,) what :func:`find_cheapest` finds.
-    marks
-        (n,) last search in which each original was in the set of the chooser.
-    cursor
-        (3,) items; those that still have places; searches.
-    """
-
+    #: Whether these are published records, chosen by originals; else originals are chosen.
     published: bool
-    length: int
-    places: Ints
-    items: Ints
+    length: int  # records of a block
+    places: Ints  # (n,) matches that each record is still to find in the round
+    items: Ints  # (n,) records that had places when the blocks were made
+    #: (r, blocks) least and greatest value of a block of originals; least lower and greatest upper
+    #: end of the sets of published records.
     low: Floats
     high: Floats
+    #: What else bounds a block of the one kind, of the other.
     originals: _OriginalTerms
     penalties: _LeastPenalties
-    bounds: Floats
+    bounds: Floats  # (blocks,) workspace; empty if no bounds are wanted
+    #: Workspaces: penalties of one record; weights of a block.
     table: Floats
     weights: Floats
+    #: (32,) what :func:`find_cheapest` finds.
     found: Ints
     costs: Floats
-    marks: Ints
-    cursor: Ints
+    marks: Ints  # (n,) last search in which each original was in the set of the chooser
+    cursor: Ints  # (3,) items; those that still have places; searches
 
 
 def new_blocks(weights: PairWeights, places: Ints, *, published: bool, bounded: bool) -> Blocks:

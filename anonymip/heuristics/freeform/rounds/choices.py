@@ -41,30 +41,15 @@ _COMPARED = 200
 
 
 class Choices(Packed):
-    """The choices of a round in the order in which they are made.
+    """The choices of a round in the order in which they are made."""
 
-    Parameters
-    ----------
-    blocks
-        The other side: the records that may still be chosen.
-    choosers
-        (choices,) who makes each choice; a record follows itself if it has several in the round.
-    chosen
-        (choices,) the other side; -1: none yet.
-    first
-        (n,) first choice of each record.
-    before
-        (n,) sizes of the sets before the round.
-    cursor
-        (1,) choices made.
-    """
-
-    blocks: Blocks
+    blocks: Blocks  # the other side: the records that may still be chosen
+    #: (choices,) who makes each choice; a record follows itself if it has several in the round.
     choosers: Ints
-    chosen: Ints
-    first: Ints
-    before: Ints
-    cursor: Ints
+    chosen: Ints  # (choices,) the other side; -1: none yet
+    first: Ints  # (n,) first choice of each record
+    before: Ints  # (n,) sizes of the sets before the round
+    cursor: Ints  # (1,) choices made
 
 
 def new_choices(blocks: Blocks, quota: Ints, before: Ints) -> Choices:

@@ -18,65 +18,32 @@ from anonymip.runtime.packed import Packed
 
 
 class GrowingCover(Packed):
-    """The sets of n published records so far.
+    """The sets of n published records so far."""
 
-    Parameters
-    ----------
-    members
-        (n, largest) int32, the set of record i in its first ``sizes[i]`` places, its own record
-        first.
-    sizes
-        (n,) records in each set.
-    degrees
-        (n,) sets that each original lies in.
-    wanted
-        (n,) sizes and degrees of the complete cover.
-    """
-
+    #: (n, largest) int32, the set of record i in its first ``sizes[i]`` places, its own record
+    #: first.
     members: Codes
-    sizes: Ints
-    degrees: Ints
-    wanted: Ints
+    sizes: Ints  # (n,) records in each set
+    degrees: Ints  # (n,) sets that each original lies in
+    wanted: Ints  # (n,) sizes and degrees of the complete cover
 
 
 class PairWeights(Packed):
-    """Weights of all pairs of a published record and an original.
+    """Weights of all pairs of a published record and an original."""
 
-    Parameters
-    ----------
-    states
-        Of a loss with tables.
-    matrix
-        (n, n) float64 weights themselves, [published, original], of a loss without; otherwise
-        empty.
-    limited
-        Whether limits forbid sets, so that weights can be infinite.
-    """
-
-    states: SetStates
+    states: SetStates  # of a loss with tables
+    #: (n, n) float64 weights themselves, [published, original], of a loss without; otherwise empty.
     matrix: Floats
-    limited: bool
+    limited: bool  # whether limits forbid sets, so that weights can be infinite
 
 
 class PathSearch(Packed):
-    """Workspace of the search for alternating paths.
+    """Workspace of the search for alternating paths."""
 
-    Parameters
-    ----------
-    queue
-        (n,) originals in the order in which they were reached.
-    source
-        (n,) original that displaces each one reached; -1: not reached.
-    through
-        (n,) published record in whose set it does.
-    targets
-        (n,) published records that have room.
-    """
-
-    queue: Ints
-    source: Ints
-    through: Ints
-    targets: Ints
+    queue: Ints  # (n,) originals in the order in which they were reached
+    source: Ints  # (n,) original that displaces each one reached; -1: not reached
+    through: Ints  # (n,) published record in whose set it does
+    targets: Ints  # (n,) published records that have room
 
 
 def own_cover(wanted: Ints) -> GrowingCover:

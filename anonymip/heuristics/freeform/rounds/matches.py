@@ -20,23 +20,12 @@ class MatchHeap(Packed):
     """Records, each with its best match; the least weight comes first.
 
     A binary heap; ties go to the match, then the record, that comes first in the order.
-
-    Parameters
-    ----------
-    weight
-        (n,) of the match of each record.
-    match
-        (n,) the other side of it.
-    records
-        (n,) records of the heap.
-    size
-        (1,) records in the heap.
     """
 
-    weight: Floats
-    match: Ints
-    records: Ints
-    size: Ints
+    weight: Floats  # (n,) of the match of each record
+    match: Ints  # (n,) the other side of it
+    records: Ints  # (n,) records of the heap
+    size: Ints  # (1,) records in the heap
 
 
 def new_heap(n: int) -> MatchHeap:
@@ -106,18 +95,12 @@ class Shortlists(Packed):
     """The cheapest originals of each published record when it last searched.
 
     Originals that found all their sets since are passed over; none comes back within a round.
-
-    Parameters
-    ----------
-    records, costs
-        (n, longest) originals by weight, then by number, and the weights.
-    cursor
-        (n, 2) the next place; places filled.
     """
 
+    #: (n, longest) originals by weight, then by number, and the weights.
     records: Ints
     costs: Floats
-    cursor: Ints
+    cursor: Ints  # (n, 2) the next place; places filled
 
 
 def new_shortlists(n: int) -> Shortlists:

@@ -27,21 +27,11 @@ from anonymip.status import Stopped
 
 
 class OpenRecords(Packed):
-    """Records that are to find partners in the present round.
+    """Records that are to find partners in the present round."""
 
-    Parameters
-    ----------
-    blocks
-        Those that have places: partners that they are still to find.
-    pairs
-        (pairs, 2) pairs made in this round, in order.
-    cursor
-        (2,) pairs made; records served so far.
-    """
-
-    blocks: Blocks
-    pairs: Ints
-    cursor: Ints
+    blocks: Blocks  # those that have places: partners that they are still to find
+    pairs: Ints  # (pairs, 2) pairs made in this round, in order
+    cursor: Ints  # (2,) pairs made; records served so far
 
 
 #: Makes pairs before the rest find partners in order; returns why it stopped early, if it did.
