@@ -14,6 +14,7 @@ from anonymip._version import __version__ as __version__
 # The public names and where they live. Each stands here and nowhere else: type checkers read these
 # lines, and so does the package, which imports a name on its first use: the import stays light.
 if TYPE_CHECKING:
+    from anonymip.anonymization import anonymize as anonymize
     from anonymip.assignments import Classes as Classes
     from anonymip.assignments import Cover as Cover
     from anonymip.assignments import Description as Description
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from anonymip.errors import SolverUnavailable as SolverUnavailable
     from anonymip.errors import UnsupportedObjective as UnsupportedObjective
     from anonymip.errors import VerificationFailed as VerificationFailed
+    from anonymip.estimator import Anonymizer as Anonymizer
     from anonymip.exact.certifying import Certificate as Certificate
     from anonymip.exact.certifying import certify as certify
     from anonymip.exact.certifying import check_certificate as check_certificate
@@ -75,9 +77,7 @@ if TYPE_CHECKING:
     from anonymip.privacy import risk as risk
     from anonymip.privacy import verify as verify
     from anonymip.problem import Problem as Problem
-    from anonymip.publishing import Anonymizer as Anonymizer
     from anonymip.publishing import Release as Release
-    from anonymip.publishing import anonymize as anonymize
     from anonymip.publishing import dominates as dominates
     from anonymip.publishing import publish as publish
     from anonymip.publishing import versions as versions

@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from anonymip import EquivalenceClasses, Freeform, Problem, publish, solve
+from anonymip.anonymization import COSTS
 from anonymip.files import writing
 from anonymip.instances import Schema, load_instance
-from anonymip.publishing.anonymization import COSTS
 
 #: Records, columns, what they hold, recoding, k.
 _TABLES: tuple[tuple[int, int, str, str, int], ...] = (

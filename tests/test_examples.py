@@ -100,7 +100,7 @@ def test_the_main_functions_have_examples() -> None:
     """The docstrings of the functions that most people call show how."""
     names = {example.name for example in EXAMPLES}
     assert {
-        "anonymip.publishing.anonymization.anonymize",
+        "anonymip.anonymization.anonymize",
         "anonymip.solving.solve",
         "anonymip.solving.lower_bound",
         "anonymip.experiments.comparison.compare",

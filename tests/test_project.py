@@ -75,6 +75,7 @@ ROOMS = (
     ("solving",),
     ("publishing",),
     ("scale",),
+    ("anonymization", "estimator"),
     ("experiments",),
     ("warm_up",),
     ("cli", "app"),

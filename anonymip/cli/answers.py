@@ -38,8 +38,8 @@ def solve(
     show_values: given.ShowValues = False,
 ) -> None:
     """Solve one problem and say how far from optimal the solution is."""
+    from anonymip.anonymization import LEAST_SHARE
     from anonymip.experiments.records import solution_record
-    from anonymip.publishing.anonymization import LEAST_SHARE
     from anonymip.solving import solve as solve_problem
 
     whole = settings.budget(given.command_clock())

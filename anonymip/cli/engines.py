@@ -68,16 +68,6 @@ class EngineOptions:
         return Engine(self.engine, **given)
 
 
-def refuse_beside_parts(**given: object) -> None:
-    """Refuse options that are of a table that is solved at once."""
-    for name, one in given.items():
-        if one:
-            raise InputError(
-                f"{argument(name)} is not for tables that are solved by parts",
-                remedy=f"Leave it out, or {argument('engine')}",
-            )
-
-
 def anonymize_by_parts(
     instance: str,
     k: int | None,

@@ -23,7 +23,6 @@ from anonymip.cli.console import (
 from anonymip.cli.engines import (
     EngineOptions,
     anonymize_by_parts,
-    refuse_beside_parts,
     verify_by_parts,
 )
 from anonymip.cli.tables import (
@@ -124,6 +123,8 @@ def anonymize(
     """Write a k-anonymous release of a table, verified, with its manifest beside it."""
     engine = parts.chosen()
     if engine is not None:
+        from anonymip.scale.running import refuse_beside_parts
+
         refuse_beside_parts(
             report=report,
             keep_order=shape.keep_order,
@@ -226,6 +227,7 @@ def stage_release(
 
     `whole`: what all of it may take. `way`: how it is solved, as :func:`anonymip.solve` takes it.
     """
+    from anonymip.anonymization import before_publishing
     from anonymip.methods import find_method
     from anonymip.methods.memory_needs import refuse_short_memory
     from anonymip.publishing import (
@@ -234,7 +236,6 @@ def stage_release(
         refuse_many_suppressed,
         refuse_unpublishable,
     )
-    from anonymip.publishing.anonymization import before_publishing
     from anonymip.publishing.pseudonyms import read_key
     from anonymip.solving import solve
 
@@ -331,6 +332,8 @@ def verify(
 
     others = together_with or []
     if is_in_parts(release):
+        from anonymip.scale.running import refuse_beside_parts
+
         refuse_beside_parts(
             together_with=together_with,
             manifest=manifest,

@@ -10,7 +10,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from anonymip.publishing.anonymization import anonymize as anonymize
     from anonymip.publishing.cautions import homogeneous_classes as homogeneous_classes
     from anonymip.publishing.cautions import nearly_unique_columns as nearly_unique_columns
     from anonymip.publishing.cautions import persons_of_several_rows as persons_of_several_rows
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from anonymip.publishing.checking import hierarchy_paths as hierarchy_paths
     from anonymip.publishing.checking import loss_of_table as loss_of_table
     from anonymip.publishing.dominance import dominates as dominates
-    from anonymip.publishing.estimator import Anonymizer as Anonymizer
     from anonymip.publishing.manifest import as_verified as as_verified
     from anonymip.publishing.manifest import cut_off as cut_off
     from anonymip.publishing.manifest import describe_mask as describe_mask

@@ -159,6 +159,12 @@ def _bytes_of(text: str) -> float:
     return float(float(found[1]) * unit ** "_kMGT".index(found[2] or "_"))
 
 
+def is_dask(table: object) -> bool:
+    """Return whether a table is a Dask DataFrame."""
+    kind = type(table)
+    return kind.__module__.partition(".")[0] == "dask" and kind.__name__ == "DataFrame"
+
+
 class Runner(Protocol):
     """What runs tasks: pure functions, so that it does not matter where or how often."""
 

@@ -124,7 +124,7 @@ class Task:
 
 
 def anonymize_by_parts(
-    table: str | Path,
+    table: Any,
     quasi_identifiers: Sequence[str],
     k: int,
     output: str | Path,
@@ -147,7 +147,8 @@ def anonymize_by_parts(
     Parameters
     ----------
     table
-        A Parquet file, a folder of Parquet or CSV files, or an address that fsspec reads.
+        A Parquet file, a folder of Parquet or CSV files, or an address that fsspec reads; or a Dask
+        DataFrame, which is written as Parquet to the scratch folder first.
     quasi_identifiers, sensitive, keep, drop, missing
         As in :func:`anonymip.anonymize`; beside those of the schema, if one is given.
     k
@@ -194,9 +195,26 @@ def anonymize_by_parts(
     }
     shown = [name for name in ("layout", "escape_formulas") if name in settings]
     layout: dict[str, Any] = {name: settings.pop(name) for name in shown}
-    task = Task(source_of(table), roles, asked, {"method": "auto", **settings}, layout)
     used = Engine(engine) if isinstance(engine, str) else engine
-    return run_by_parts(task, output, used, Budget(progress=progress))
+    refuse_target(Path(output))
+    with source_of(table, _beside(Path(output), used)) as source:
+        task = Task(source, roles, asked, {"method": "auto", **settings}, layout)
+        return run_by_parts(task, output, used, Budget(progress=progress))
+
+
+def refuse_beside_parts(**given: object) -> None:
+    """Refuse options that are of a table that is solved at once."""
+    for name, one in given.items():
+        if one:
+            raise InputError(
+                f"{argument(name)} is not for tables that are solved by parts",
+                remedy=f"Leave it out, or {argument('engine')}",
+            )
+
+
+def _beside(target: Path, engine: Engine) -> Path:
+    """Return the place beside which the scratch folder of an output lies."""
+    return target if engine.scratch is None else Path(engine.scratch) / target.name
 
 
 def run_by_parts(
@@ -224,8 +242,7 @@ def run_by_parts(
     refuse_short_memory(engine, largest, width)
     with ExitStack() as stack:
         stack.enter_context(budget.catching_interrupts())
-        beside = target if engine.scratch is None else Path(engine.scratch) / target.name
-        scratch = stack.enter_context(scratch_folder(beside))
+        scratch = stack.enter_context(scratch_folder(_beside(target, engine)))
         # The parts lie where they can be renamed to their place at once.
         ready = scratch if engine.scratch is None else stack.enter_context(scratch_folder(target))
         runner = stack.enter_context(started(engine, scratch, budget))

@@ -13,8 +13,10 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from anonymip.errors import InputError, argument
+from anonymip.files import scratch_folder
 from anonymip.instances.readers import PARQUET, as_pandas, read_table
 from anonymip.instances.table_format import TableFormat
+from anonymip.scale.engines import is_dask
 
 #: Endings of files of a folder that are read as text.
 _TEXT = (".csv", ".tsv", ".txt", ".data")
@@ -179,11 +181,30 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
     return as_pandas(table)
 
 
-def source_of(table: str | Path) -> str:
-    """Return the address or path of a table as a text."""
-    if not isinstance(table, str | Path):
-        raise InputError(
-            f"the table is a {type(table).__name__}",
-            remedy=f"Give a path, an address, or without {argument('engine')} a data frame",
-        )
-    return str(table)
+@contextmanager
+def source_of(table: Any, beside: Path) -> Iterator[str]:
+    """Give the address or path of a table as a text.
+
+    A Dask DataFrame is written as Parquet to a folder beside a place, while the context lasts, by
+    whatever its own computations run on.
+    """
+    if not is_dask(table):
+        if not isinstance(table, str | Path):
+            raise InputError(
+                f"the table is a {type(table).__name__}",
+                remedy="Give a path, an address or a Dask DataFrame, or without "
+                f"{argument('engine')} a data frame",
+            )
+        yield str(table)
+        return
+    with scratch_folder(beside) as folder:
+        try:
+            table.to_parquet(
+                str(folder / "table"), write_index=False, name_function="part-{:06}.parquet".format
+            )
+        except pa.ArrowException as error:
+            raise InputError(
+                f"the Dask DataFrame cannot be written as Parquet ({type(error).__name__})",
+                remedy="Give each column one type",
+            ) from None
+        yield str(folder / "table")

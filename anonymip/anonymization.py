@@ -12,10 +12,10 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
-from anonymip.errors import InputError, ReleaseWarning
-from anonymip.instances import Attribute, Microdata, Schema, TableFormat
+from anonymip.errors import InputError, ReleaseWarning, argument
+from anonymip.instances import Attribute, Schema, TableFormat
 from anonymip.methods import find_method
 from anonymip.methods.memory_needs import refuse_short_memory
 from anonymip.objectives import MembersObjective, Objective
@@ -28,7 +28,34 @@ from anonymip.recodings import Diversity, Limit, Recoding
 from anonymip.recodings.registry import COVERS, find_recoding, published_form
 from anonymip.recodings.suppression import MaySuppress
 from anonymip.runtime.budget import Budget, MachineClock, Progress
+from anonymip.scale.engines import Engine, is_dask
 from anonymip.solving import solve
+
+if TYPE_CHECKING:
+    from anonymip.scale.running import ReleaseInParts
+
+
+@overload
+def anonymize(
+    frame: Any,
+    quasi_identifiers: Sequence[str | Attribute],
+    k: int,
+    *,
+    engine: None = None,
+    **settings: Any,
+) -> Release: ...
+
+
+@overload
+def anonymize(
+    frame: Any,
+    quasi_identifiers: Sequence[str | Attribute],
+    k: int,
+    *,
+    engine: Engine | str,
+    output: str | Path,
+    **settings: Any,
+) -> ReleaseInParts: ...
 
 
 def anonymize(
@@ -55,15 +82,18 @@ def anonymize(
     suppressed: str = "left-out",
     most_suppressed: int | float | None = None,
     progress: Callable[[Progress], None] | None = None,
+    engine: Engine | str | None = None,
+    output: str | Path | None = None,
     **settings: Any,
-) -> Release:
+) -> Release | ReleaseInParts:
     """Return a k-anonymous release of a table: solved, published, read back and verified.
 
     Parameters
     ----------
     frame
         One row per person: a data frame of pandas, polars or another library that narwhals reads,
-        or an Arrow table. The release's frame is of the same kind.
+        or an Arrow table. The release's frame is of the same kind. With an `engine` a path or an
+        address of Parquet or CSV files, or a Dask DataFrame.
     quasi_identifiers
         Columns that an adversary may know: ``"age"``, ``"zip:categorical"``, or an
         :class:`Attribute`. A name without kind is numeric if all its values are numbers.
@@ -104,10 +134,20 @@ def anonymize(
         classes and of full domains keeps to it; of other recodings more are an error, and so is,
         without it, more than one record in twenty (or than a limit of the recoding). A recoding
         that is left out or given by name then allows suppression.
+    engine, output
+        For a table too large for memory, or for one machine: ``"local"``, ``"dask"``, ``"auto"`` or
+        an :class:`Engine`, and the folder that the release is written to. See
+        :func:`anonymize_by_parts`, which also says what is not done by parts; a `schema` may be
+        given as there, and its policy holds where `missing` is ``"error"``.
     progress, **settings
         See :func:`solve`: ``effort``, ``time_limit``, ``gap``, ``solver``, ``threads``, ``seed``,
         ``options``. The time limit is that of the whole call: solving ends early enough for the
         release to be published and verified within it.
+
+    Returns
+    -------
+    Release or ReleaseInParts
+        The release; with an `engine` what was written to `output`.
 
     Raises
     ------
@@ -128,14 +168,47 @@ def anonymize(
     >>> release.frame["age"].tolist()
     ['[34..36]', '[34..36]', '[61..65]', '[61..65]']
     """
+    lists = {"sensitive": sensitive, "keep": keep, "drop": drop, "pseudonyms": pseudonyms}
+    single = {"unit": unit, "weights": weights}
+    if engine is not None or output is not None or is_dask(frame) or isinstance(frame, str | Path):
+        from anonymip.scale.running import anonymize_by_parts, refuse_beside_parts
+
+        engine, output = _both(engine, output)
+        refuse_beside_parts(
+            pseudonym_key=pseudonym_key,
+            keep_order=keep_order,
+            suppressed=suppressed != "left-out",
+            most_suppressed=most_suppressed,
+            budget=settings.pop("budget", None),
+        )
+        # Texts of files are missing where they are empty; those of frames are values.
+        usual = Schema(table=TableFormat(missing=() if is_dask(frame) else ("",)))
+        base = settings.pop("schema", None) or usual
+        policy = base.table.policy if missing == "error" else missing
+        return anonymize_by_parts(
+            frame,
+            (),
+            k,
+            output,
+            engine=engine,
+            schema=_schema(quasi_identifiers, lists, policy, single, base),
+            progress=progress,
+            recoding=recoding,
+            objective=objective,
+            diversity=diversity,
+            limits=limits,
+            method=method,
+            layout=layout,
+            escape_formulas=escape_formulas,
+            **settings,
+        )
     clock = MachineClock()
     whole = settings.pop("budget", None)
     if whole is None:
         whole = Budget.of(settings.pop("time_limit", None), progress)
     key = read_key(pseudonym_key, pseudonyms)
-    lists = {"sensitive": sensitive, "keep": keep, "drop": drop, "pseudonyms": pseudonyms}
-    single = {"unit": unit, "weights": weights}
-    microdata = _microdata(frame, quasi_identifiers, lists, missing, single)
+    base = Schema(table=TableFormat(missing=()))
+    microdata = _schema(quasi_identifiers, lists, missing, single, base).apply(frame)
     if most_suppressed and (recoding is None or isinstance(recoding, str)):
         recoding = find_recoding(recoding or "classes", suppression=True)
     asked: object = "classes" if recoding is None else recoding
@@ -167,18 +240,34 @@ def anonymize(
     return replace(release, manifest=as_verified(release.manifest), verified=True)
 
 
-def _microdata(
-    frame: Any,
+def _both(engine: Engine | str | None, output: str | Path | None) -> tuple[Any, Any]:
+    """Return engine and output; refuse one without the other, and a table that asks for them."""
+    if engine is None:
+        given = argument("output", ...) if output is not None else "a path or a Dask DataFrame"
+        raise InputError(
+            f"{given} is for tables that are solved by parts",
+            remedy=f"Add {argument('engine', 'local')} or {argument('engine', 'dask')}, or give a "
+            "data frame alone, such as of read_table",
+        )
+    if output is None:
+        raise InputError(
+            f"{argument('engine')} is given, and no place to write the release to",
+            remedy=f"Add {argument('output', 'release')}, a folder",
+        )
+    return engine, output
+
+
+def _schema(
     quasi_identifiers: Sequence[str | Attribute],
     lists: Mapping[str, Any],
     missing: str,
     single: Mapping[str, Any],
-) -> Microdata:
-    for argument, names in {"quasi_identifiers": quasi_identifiers, **lists}.items():
+    base: Schema,
+) -> Schema:
+    """Return a schema with the roles that are given beside its own."""
+    for word, names in {"quasi_identifiers": quasi_identifiers, **lists}.items():
         if isinstance(names, str):
-            raise InputError(
-                f"{argument} is one text", remedy='Give a list, such as ["age", "sex"]'
-            )
+            raise InputError(f"{word} is one text", remedy='Give a list, such as ["age", "sex"]')
     known = {
         given.name: _parameters(given)
         for given in quasi_identifiers
@@ -188,10 +277,9 @@ def _microdata(
         given.name if isinstance(given, Attribute) else str(given) for given in quasi_identifiers
     ]
     # A policy of the table leaves an attribute its own.
-    table = TableFormat(missing=(), policy=missing)
-    roles = Schema(known, table=table)
-    schema = roles.with_roles(declared, **single, **lists)
-    return schema.apply(frame)
+    table = replace(base.table, policy=missing)
+    roles = replace(base, attributes={**base.attributes, **known}, table=table)
+    return roles.with_roles(declared, **single, **lists)
 
 
 def _parameters(attribute: Attribute) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """An estimator for pipelines: a table is fitted, and its release is what it transforms to.
 
-Everything is done by :func:`anonymip.publishing.anonymize`. Scikit-learn is not needed, and not
+Everything is done by :func:`anonymip.anonymize`. Scikit-learn is not needed, and not
 imported unless it asks.
 """
 
@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from anonymip.anonymization import anonymize
 from anonymip.errors import InputError, unknown_name
 from anonymip.instances import Attribute
 from anonymip.instances.readers import as_pandas
 from anonymip.objectives import MembersObjective, Objective
-from anonymip.publishing.anonymization import anonymize
 from anonymip.publishing.release import Release
 from anonymip.recodings import Recoding
 
@@ -101,7 +101,8 @@ class Anonymizer:
         known = {field.name: getattr(self, field.name) for field in fields(self)}
         for name in ("k", "quasi_identifiers", "settings"):
             del known[name]
-        release = anonymize(table, asked, self.k, **{"keep_order": True, **known, **beside})
+        settings: dict[str, Any] = {"keep_order": True, **known, **beside}
+        release: Release = anonymize(table, asked, self.k, **settings)
         rows, columns = as_pandas(table).shape
         if len(release.table) < rows:
             raise InputError(

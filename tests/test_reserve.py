@@ -28,12 +28,12 @@ from anonymip import (
     register_method,
     solve,
 )
+from anonymip.anonymization import COSTS, LEAST_SHARE, PublishingCosts, before_publishing
 from anonymip.cli.app import run
 from anonymip.errors import ReleaseWarning
 from anonymip.instances import Attribute, Schema
 from anonymip.methods import registry
 from anonymip.publishing import publish
-from anonymip.publishing.anonymization import COSTS, LEAST_SHARE, PublishingCosts, before_publishing
 from anonymip.publishing.checking import read_back
 from anonymip.runtime.budget import MachineClock
 
