@@ -76,6 +76,7 @@ OTHERS = {
     "scale/part.py:split": "into a file of mode 600",
     "scale/running.py:_move": "within a folder of mode 700",
     "scale/running.py:run_by_parts": "a folder in one of mode 700",
+    "scale/sources.py:source_of": "into a folder of mode 700",
     "runtime/kernel_cache.py:_own_folder": "nothing",
     "runtime/kernel_cache.py:content_of": "nothing",
     "runtime/kernel_cache.py:put": "code, mode 600 in a folder of mode 700",
