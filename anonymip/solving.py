@@ -10,13 +10,14 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from anonymip.bounds.combinatorial import bound_in_time, climbs
-from anonymip.bounds.ladder import Ladder
-from anonymip.effort import check_effort
+from anonymip.bounds.ladder import Ladder, WeighedSets
+from anonymip.effort import EFFORTS, check_effort
 from anonymip.errors import (
     AnonymipError,
     InputError,
@@ -25,6 +26,7 @@ from anonymip.errors import (
     NoSolution,
     argument,
 )
+from anonymip.exact.column_generation.column_generation import may_be_bounded
 from anonymip.exact.column_generation.settings import FEW
 from anonymip.heuristics.local_search.starts import starts_of
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
@@ -154,7 +156,10 @@ def solve(
     run = RunInForce(budget, problem)
     remarks: list[str] = []
     limited = bound and budget.deadline is not None and not _proves(spec, problem, effort)
-    ladder = Ladder(problem, effort, budget) if limited and climbs(problem) else None
+    weighs = bound and not may_be_bounded(problem, effort)
+    ladder = Ladder(problem, effort, budget) if (limited or weighs) and climbs(problem) else None
+    if ladder is not None and weighs:
+        run.weighing = partial(_weighed, ladder, budget, effort, remarks, limited=limited)
 
     def left() -> Left | None:
         runs = set(_runs(spec, problem, effort))
@@ -200,6 +205,16 @@ def solve(
         # Nobody asked for a gap to stop at: the solver's tolerance ended it, or ours.
         return replace(solution, status=replace(solution.status, stopped=Stopped.TOLERANCE))
     return solution
+
+
+def _weighed(
+    ladder: Ladder, budget: Budget, effort: str, remarks: list[str], *, limited: bool
+) -> WeighedSets | None:
+    """Return the sets that a bound weighs up to the normal effort; a limit waits for none."""
+    if not limited and effort != EFFORTS[0]:
+        with suppress(CompilationStopped), _while_memory_lasts(remarks):
+            ladder.climb(budget, until=EFFORTS[1])
+    return ladder.weighed
 
 
 @contextmanager

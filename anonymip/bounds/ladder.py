@@ -13,9 +13,11 @@ from anonymip.bounds.nearest_neighbour import bound_of_terms, lowered_terms
 from anonymip.bounds.pair_sums import PairSums, bounds_by_pairs
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.effort import EFFORTS, check_effort
+from anonymip.instances.microdata import RowTypes
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
 from anonymip.recodings.registry import COVERING_K, published_form
+from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.compilation import CompilationStopped
 from anonymip.runtime.kernels import Stopwatch
@@ -156,6 +158,10 @@ class Ladder:
     ----------
     best
         The highest bound so far.
+    weighed
+        The sets that the first effort with a program priced; None before its end, or without one.
+    passed
+        The last effort that was climbed to its end, as its place among all.
     ended
         Whether there is nothing more to do with this effort.
     """
@@ -166,11 +172,17 @@ class Ladder:
         self._part, self._way = budget, self._rungs()
         self._duals: RecordDuals | None = None
         self.best: Bound | None = None
+        self.weighed: WeighedSets | None = None
+        self.passed = -1
         self.ended = False
 
-    def climb(self, budget: Budget) -> Bound | None:
-        """Go on until the budget ends or the effort is spent; return the best bound so far."""
-        if self.ended:
+    def climb(self, budget: Budget, until: str | None = None) -> Bound | None:
+        """Go on until the budget ends or the effort is spent; return the best bound so far.
+
+        `until`: a lower effort, whose end is far enough.
+        """
+        enough = EFFORTS.index(until or self._effort)
+        if self.ended or self.passed >= enough:
             return self.best
         self._part = budget
         if self._duals is not None:
@@ -179,7 +191,7 @@ class Ladder:
             for bound in self._way:
                 if self.best is None or bound.value > self.best.value:
                     self.best = bound
-                if budget.stop_reason() is not None:
+                if budget.stop_reason() is not None or self.passed >= enough:
                     return self.best
         except CompilationStopped:
             if self.best is None:
@@ -209,22 +221,25 @@ class Ladder:
         for effort in EFFORTS[: EFFORTS.index(self._effort) + 1]:
             duals.allow(allowed_cells(problem, effort))
             yield from self._k_sets(duals, self._share_of_k_sets(duals, effort))
-            if effort == "quick" or not _duals_hold(problem):
-                continue
-            if not raised.complete:
-                yield from self._sweep(duals, raised, NUMBERS.first_sweep)
-            enough = duals.left / max(raised.first, 1.0) if raised.complete else 0.0
-            early = NUMBERS.guided_early <= enough < NUMBERS.guided
-            if early:
-                duals.allow(NUMBERS.share_early * allowed_cells(problem, effort))
-            else:
-                while raised.complete and (factor := raised.next(duals)):
+            if effort != "quick" and _duals_hold(problem):
+                if not raised.complete:
+                    yield from self._sweep(duals, raised, NUMBERS.first_sweep)
+                enough = duals.left / max(raised.first, 1.0) if raised.complete else 0.0
+                early = NUMBERS.guided_early <= enough < NUMBERS.guided
+                if early:
+                    duals.allow(NUMBERS.share_early * allowed_cells(problem, effort))
+                while not early and raised.complete and (factor := raised.next(duals)):
                     yield from self._sweep(duals, raised, factor)
-                if not raised.complete or duals.left < NUMBERS.guided * raised.first:
-                    continue
-            program = program or NearProgram(duals, self._whole)
-            for complete in guided_ascent(duals, self._whole, program, early=early):
-                yield self._bound(duals, "column generation, dual ascent", complete)
+                if early or (raised.complete and duals.left >= NUMBERS.guided * raised.first):
+                    program = program or NearProgram(duals, self._whole)
+                    for complete in guided_ascent(duals, self._whole, program, early=early):
+                        yield self._bound(duals, "column generation, dual ascent", complete)
+            if program is not None and self.weighed is None:
+                sets = program.sets
+                self.weighed = WeighedSets(duals.types, duals.counts, sets.members, sets.shares)
+            self.passed = EFFORTS.index(effort)
+            assert self.best is not None
+            yield self.best
 
     def _pair_sums(self, duals: RecordDuals) -> Iterator[Bound]:
         """Yield the bound by sums over pairs, from which no other goes on.
@@ -266,6 +281,20 @@ class Ladder:
 
     def _bound(self, duals: RecordDuals, method: str, complete: bool) -> Bound:
         return bound_of_terms(self._problem, duals.terms(), method, _remarks(complete), self._watch)
+
+
+@dataclass(frozen=True)
+class WeighedSets:
+    """Sets of k records, and how much of each a linear program takes.
+
+    `types`: rows by type. `counts`: (t,) rows of each. `members`: (c, k) types, ascending in each
+    set. `shares`: (c,) of each set, roughly between 0 and 1.
+    """
+
+    types: RowTypes
+    counts: Ints
+    members: Codes
+    shares: Floats
 
 
 @dataclass

@@ -62,6 +62,8 @@ class RunInForce:
         self._finishing_until: float | None = None
         #: The best checked release that any part of the run has made.
         self.at_hand: Any = None
+        #: Gives the sets that the run's bound weighs, or None, when they are asked for.
+        self.weighing: Callable[[], Any] | None = None
 
     def stop_in_time(self, begins: bool) -> None:
         """Raise if the budget has ended, and with it what its run may compile."""
@@ -74,6 +76,12 @@ class RunInForce:
             self._finishing_until = now + SECONDS_TO_FINISH if begins else now
         if now >= self._finishing_until:
             raise CompilationStopped(reason)
+
+    def weighed(self, problem: object) -> Any:
+        """Return the sets that the bound weighs, if the run solves this problem; else None."""
+        if self.weighing is None or problem is not self._problem:
+            return None
+        return self.weighing()
 
     def offer(self, problem: object, release: Any) -> None:
         """Keep a release if it is of the problem that the run solves, and better than before."""

@@ -224,6 +224,24 @@ def test_goes_on_where_a_budget_ended_it(seed: int, n: int, k: int, name: str, a
         assert (highest, climb.best and climb.best.method) == (whole.value, whole.method)
 
 
+def test_goes_on_where_a_lower_effort_is_enough() -> None:
+    """What was climbed for the sets of a normal effort is the beginning of a thorough one."""
+    problem = Problem(census(200, 6, seed=2), 4)
+    climb = Ladder(problem, "thorough", Budget())
+    found = climb.climb(Budget(), until="normal")
+    assert found is not None
+    assert found.value == bound_of(problem, "normal").value
+    weighed = climb.weighed
+    assert weighed is not None
+    assert not climb.ended
+    assert climb.climb(Budget(), until="normal") == found
+    whole = climb.climb(Budget())
+    assert whole is not None
+    assert whole.value == bound_of(problem, "thorough").value
+    assert climb.ended
+    assert climb.weighed is weighed
+
+
 @pytest.mark.parametrize("made", [numbers, coordinates, amounts, mixed])
 @pytest.mark.parametrize("scale", [0.003, 0.03])
 def test_efforts_do_what_lower_ones_do_first(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Assignment, Classes
+from anonymip.bounds.near_program import can_make_classes
 from anonymip.effort import EFFORTS, MAY_GAIN, check_effort
 from anonymip.errors import InputError, NoSolution, argument
+from anonymip.heuristics.classes.diving import kept_of, with_the_rest
 from anonymip.heuristics.growing.outliers import without, without_outliers
 from anonymip.heuristics.growing.repair import finish, rehomed
 from anonymip.heuristics.local_search.batches import improve_in_batches
@@ -37,7 +39,7 @@ from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
-from anonymip.runtime.compilation import handing_on
+from anonymip.runtime.compilation import RunInForce, handing_on, run_in_force
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
 from anonymip.status import Stopped
@@ -79,8 +81,9 @@ def local_search(
         ``diving``, ``split-carry``; or ``best``: in tables of up to 2,000 records all of these but
         the last three are improved by moves, and the best of them by windows too; larger tables
         have one start: ``ordered-cut`` where rows repeat, ``k-member`` up to 50,000 records, else
-        ``greedy-search``. Where the effort is ``thorough`` and rows do not repeat, classes of
-        ``diving`` are improved after that, and the better of both is gone on from.
+        ``greedy-search``. Where the bound of the same run weighs sets, ``normal`` starts from
+        classes out of these too. Where the effort is ``thorough`` and rows do not repeat, classes
+        of ``diving`` are improved after that, and the better of both is gone on from.
     order
         Order that the start is made with, if its method takes one; empty for its default.
     window
@@ -152,6 +155,7 @@ def local_search(
         "effort": settings.effort,
     }
     run, trials = _Run(problem, options, watch, budget, seed), window != 0
+    weighed = _Weighed(given, by_values, budget, seed) if settings.window else None
     with handing_on(problem, given, by_values.back):
         if start is not None:
             placed = by_values.places(start)
@@ -159,7 +163,8 @@ def local_search(
         elif from_method != BEST:
             search = run.from_one(make_start(problem, from_method, order, budget, seed))
         else:
-            search = run.from_best(make_starts(problem, budget, seed), settings, trials=trials)
+            starts = make_starts(problem, budget, seed)
+            search = run.from_best(starts, weighed, settings, trials=trials)
         found = run.improve_by_efforts(search, settings, trials=trials)
     return by_values.back(found)
 
@@ -225,6 +230,30 @@ Search: TypeAlias = Callable[[Settings, Solution | None], Solution]
 
 
 @dataclass(frozen=True)
+class _Weighed:
+    """The start out of the sets that the bound of the run in force weighs, if it does.
+
+    `given`: the problem that the run solves, which the search looks at `by_values`.
+    """
+
+    given: Problem
+    by_values: OrderedByValues
+    budget: Budget
+    seed: int
+    run: RunInForce | None = field(default_factory=run_in_force, init=False)
+
+    def start(self, problem: Problem) -> Solution | None:
+        """Return the classes; None where no bound weighs sets, or time ends before."""
+        sets = None
+        if self.run is not None and can_make_classes(self.given):
+            sets = self.run.weighed(self.given)
+        if sets is None or self.budget.stop_reason() is not None:
+            return None
+        kept = kept_of(self.given, sets)[self.by_values.records]
+        return with_the_rest(problem, kept, self.budget, self.seed)
+
+
+@dataclass(frozen=True)
 class _Run:
     """Improves starts, and makes solutions of what becomes of them."""
 
@@ -256,9 +285,9 @@ class _Run:
 
         return search
 
-    def _improve(self, first: Solution, settings: Settings) -> Solution:
+    def _improve(self, first: Solution, settings: Settings, by: str = "") -> Solution:
         """Return what becomes of one start, which is never worse."""
-        told = f"start: {first.objective:.6g} by {first.method}"
+        told = f"start: {first.objective:.6g} by {by or first.method}"
         return self._more(replace(first, trace=(told,)), settings)
 
     def _more(self, found: Solution, settings: Settings) -> Solution:
@@ -309,7 +338,14 @@ class _Run:
             trace=trace,
         )
 
-    def from_best(self, firsts: Iterator[Solution], settings: Settings, *, trials: bool) -> Search:
+    def from_best(
+        self,
+        firsts: Iterator[Solution],
+        weighed: _Weighed | None,
+        settings: Settings,
+        *,
+        trials: bool,
+    ) -> Search:
         """Return the search of the best of several starts: all are moved, the best searched on.
 
         Moves take a twentieth of the time of windows, and who is best after them is among the best
@@ -317,7 +353,7 @@ class _Run:
         is a part and a time limit cuts the rest, so that more of either is never worse.
         """
         if len(starts_of(self.problem)) == 1:
-            return self._from_large(next(firsts), trials=trials)
+            return self._from_large(next(firsts), weighed, trials=trials)
         moving = replace(settings, window=0, effort=EFFORTS[0])
         moved = [(self._improve(first, moving), first) for first in firsts]
         moved.sort(key=lambda pair: pair[0].objective)
@@ -334,15 +370,24 @@ class _Run:
 
         return search
 
-    def _from_large(self, first: Solution, *, trials: bool) -> Search:
+    def _from_large(self, first: Solution, weighed: _Weighed | None, *, trials: bool) -> Search:
         """Return the search of the start of a large table, then of classes out of diving.
 
-        What comes before the dive is the same under every limit, and the better one is kept.
+        Where a bound weighs sets, the start is improved with a quick effort, and classes out of
+        these sets go on. What comes before the dive is the same under every limit, and the better
+        one is kept.
         """
 
         def search(settings: Settings, lower: Solution | None) -> Solution:
             if lower is None:
-                return self._improve(first, settings)
+                start = None
+                if weighed is not None and settings.effort != EFFORTS[0]:
+                    start = weighed.start(self.problem)
+                if start is None:
+                    return self._improve(first, settings)
+                quick = self._improve(first, replace(settings, effort=EFFORTS[0]))
+                found = self._improve(start, settings, "sets that the bound weighed")
+                return min(quick, found, key=lambda solution: solution.objective)
             found = self._more(lower, settings)
             if not may_dive(self.problem, settings.effort):
                 return found

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anonymip import (
@@ -25,11 +25,12 @@ from anonymip import (
     census,
     solve,
 )
-from anonymip.bounds.ladder import ladder_bound
+from anonymip.bounds.ladder import Ladder, ladder_bound
 from anonymip.bounds.near_program import NearProgram, SetProgram
 from anonymip.bounds.record_duals import RecordDuals
+from anonymip.effort import EFFORTS
 from anonymip.enumeration import pricing
-from anonymip.heuristics.classes.diving import diving
+from anonymip.heuristics.classes.diving import diving, kept_of, with_the_rest
 from anonymip.heuristics.local_search import starts
 from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.runtime import stepping
@@ -58,6 +59,55 @@ def test_classes_are_a_release(seed: int, n: int, k: int, name: str, repeat: boo
     bound = ladder_bound(problem, effort="thorough")
     assert bound is not None
     assert bound.value <= solution.objective + 1e-9
+
+
+@settings(max_examples=25)
+@given(
+    st.integers(0, 10**6),
+    st.integers(5, 30),
+    st.integers(2, 5),
+    st.sampled_from(NAMES),
+    st.booleans(),
+)
+def test_sets_of_a_bound_are_a_release(seed: int, n: int, k: int, name: str, repeat: bool) -> None:
+    """What is kept are classes, the rows left get others, and no bound is above them."""
+    data = larger_microdata(seed, n)
+    if repeat:
+        drawn = np.random.default_rng(seed)
+        data = Microdata(data.frame.iloc[drawn.integers(0, n, n) // 2], data.attributes)
+    problem = Problem(data, k, objective=LOSSES[name].objective)
+    ladder = Ladder(problem, "normal", Budget())
+    bound = ladder.climb(Budget())
+    assert bound is not None
+    assume(ladder.weighed is not None)
+    assert ladder.weighed is not None
+    kept = kept_of(problem, ladder.weighed)
+    assert (np.bincount(kept[kept >= 0], minlength=kept.max() + 1) >= k).all()
+    solution = with_the_rest(problem, kept, Budget(), 0)
+    together = solution.assignment.labels  # type: ignore[union-attr]
+    assert min(np.bincount(together)) >= k
+    for label in range(kept.max() + 1):
+        assert len(set(together[kept == label])) == 1
+    assert bound.value <= solution.objective + 1e-9
+
+
+def test_a_large_table_starts_from_the_sets_of_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The release loses less than without them, more effort no more, and the bound stays."""
+    monkeypatch.setattr(starts, "_SEVERAL", 60)
+    for module in ("anonymip.solving", "anonymip.methods.best_bound"):
+        monkeypatch.setattr(f"{module}.may_be_bounded", lambda *_: False)
+    problem = Problem(census(300, 8, seed=3), 5)
+    run = partial(solve, problem, "local-search", options={"from_method": "best"})
+    found = {effort: run(effort=effort) for effort in EFFORTS}
+    assert "by sets that the bound weighed" in found["normal"].trace[0]
+    assert "by k-member" in found["quick"].trace[0]
+    assert found["normal"].objective < run(effort="normal", bound=False).objective
+    assert found["thorough"].objective <= found["normal"].objective < found["quick"].objective
+    for effort, solution in found.items():
+        bound = ladder_bound(problem, effort=effort)
+        assert solution.bound is not None
+        assert bound is not None
+        assert solution.bound.value == bound.value
 
 
 @pytest.mark.parametrize("k", [3, 5])
