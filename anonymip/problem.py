@@ -195,8 +195,7 @@ class Problem(Frozen):
             name = self.microdata.counted[column]
             if units is not None and column == 0:
                 raise InputError(
-                    f"k is {self.k}, but in column {name!r} {reason}",
-                    remedy="Give a smaller k",
+                    f"k is {self.k}, but in column {name!r} {reason}", remedy="Give a smaller k"
                 )
             raise InputError(
                 f"no release can have the {diversity} in classes or in sets of one size: in column "

@@ -27,12 +27,7 @@ def test_it_is_anonymize() -> None:
     step = Anonymizer(k=2, sensitive=["ill"], settings={"diversity": Diversity(2)})
     found = step.fit_transform(people())
     direct = anonymize(
-        people(),
-        ["age", "sex"],
-        2,
-        sensitive=["ill"],
-        diversity=Diversity(2),
-        keep_order=True,
+        people(), ["age", "sex"], 2, sensitive=["ill"], diversity=Diversity(2), keep_order=True
     )
     pd.testing.assert_frame_equal(found, direct.frame)
     assert found["ill"].tolist() == people()["ill"].tolist()

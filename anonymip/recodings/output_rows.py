@@ -150,13 +150,7 @@ def output_rows(problem: AskedProblem, *, least: int | None = None) -> OutputRow
         sizes.append(held[shared])
         found += added
     return OutputRows(
-        types,
-        stars,
-        costs,
-        row_of,
-        np.concatenate(pattern_of),
-        np.concatenate(sizes),
-        price,
+        types, stars, costs, row_of, np.concatenate(pattern_of), np.concatenate(sizes), price
     )
 
 

@@ -138,11 +138,7 @@ class PatternGuided:
         nodes[hidden] = -1
         stop = np.where(hidden, start, start + 1)
         return Description(
-            lower,
-            lower.copy(),
-            CellSets(start, stop, np.concatenate(codes)),
-            nodes,
-            hidden,
+            lower, lower.copy(), CellSets(start, stop, np.concatenate(codes)), nodes, hidden
         )
 
     def max_size(self, problem: ProblemView) -> SizeLimit:

@@ -8,11 +8,7 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from anonymip import (
-    Problem,
-    compare,
-    load_instance,
-)
+from anonymip import Problem, compare, load_instance
 from anonymip.experiments import (
     Experiment,
     MethodChoice,

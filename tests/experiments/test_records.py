@@ -50,10 +50,7 @@ def test_a_record_says_the_rules() -> None:
     record = solution_record(solve(problem, "mondrian"), "clinic-12")
     assert json.loads(json.dumps(record, allow_nan=False)) == record
     assert record["diversity"] == "diversity 2 distinct sensitive values"
-    assert record["limits"] == [
-        "cap of 2 on 'Town'",
-        "rule that two values of 'Job' stay apart",
-    ]
+    assert record["limits"] == ["cap of 2 on 'Town'", "rule that two values of 'Job' stay apart"]
     plain = bound_record(Problem(load_instance("clinic-12"), 3), None, "clinic-12")
     assert (plain["diversity"], plain["limits"]) == (None, [])
 

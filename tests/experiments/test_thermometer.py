@@ -11,16 +11,7 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from anonymip import (
-    GCP,
-    InputError,
-    LiangGCP,
-    Problem,
-    census,
-    compare,
-    load_instance,
-    objective,
-)
+from anonymip import GCP, InputError, LiangGCP, Problem, census, compare, load_instance, objective
 from anonymip.experiments import Comparison
 from anonymip.experiments.thermometer import save_figure, thermometer
 

@@ -235,9 +235,7 @@ def test_method_from_outside(health: Problem) -> None:
     """A registered function runs in solve and compare, with options and bound."""
 
     @register_method(
-        "pairs",
-        source="a test",
-        options=(MethodOption("reverse", False, "from the last record"),),
+        "pairs", source="a test", options=(MethodOption("reverse", False, "from the last record"),)
     )
     def blocks(
         problem: Problem, *, reverse: bool = False, budget: Any = None, seed: int = 0

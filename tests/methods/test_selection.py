@@ -93,11 +93,7 @@ def test_settings_reach_the_method_that_takes_them() -> None:
 
 @pytest.mark.parametrize(
     ("n", "k", "method"),
-    [
-        (14, 3, "column-generation"),
-        (300, 2, "freeform-mip"),
-        (300, 4, "column-generation"),
-    ],
+    [(14, 3, "column-generation"), (300, 2, "freeform-mip"), (300, 4, "column-generation")],
 )
 def test_freeform_by_size(n: int, k: int, method: str) -> None:
     """Pairs are an assignment problem; covers of some hundred records are proven."""

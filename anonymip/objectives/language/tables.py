@@ -197,10 +197,7 @@ def _pair_losses(
     level = levels[attribute].astype(np.float64) - domains.origin[attribute]
     _refuse_large(len(level), f"non-linear in the range of {domains.names[attribute]!r}")
     lower, upper = np.meshgrid(level, level, indexing="ij")
-    values: dict[Basis, Floats] = {
-        (attribute, "lower"): lower,
-        (attribute, "upper"): upper,
-    }
+    values: dict[Basis, Floats] = {(attribute, "lower"): lower, (attribute, "upper"): upper}
     losses = linear[0] * lower + linear[1] * upper
     for term in terms:
         losses = losses + term.evaluate(values)

@@ -216,9 +216,7 @@ def curved(record: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "charged",
-    [HierarchyLoss(), objective(curved)],
-    ids=lambda charged: charged.name,
+    "charged", [HierarchyLoss(), objective(curved)], ids=lambda charged: charged.name
 )
 def test_a_wide_domain_hides_no_distance(charged: Any) -> None:
     """Beside -1e12 the numbers 0 and 1e-12 are two, to tables as to the loss itself."""

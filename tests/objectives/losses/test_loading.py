@@ -169,11 +169,7 @@ def pay(members):
 
 def test_kinds_follow_from_features() -> None:
     """The features read decide the kinds; the order is that of reading."""
-    assert attributes_read(mixed) == {
-        "age": "numeric",
-        "job": "categorical",
-        "zip": "hierarchical",
-    }
+    assert attributes_read(mixed) == {"age": "numeric", "job": "categorical", "zip": "hierarchical"}
     assert attributes_read(pay) == {"pay": "numeric"}
 
 
