@@ -296,26 +296,14 @@ class PublishingCosts:
     """Processor seconds of publishing, writing, reading back and verifying a release.
 
     Chosen by ``python -m benchmarks publishing``, whose tables take nine tenths of it at most.
-
-    Parameters
-    ----------
-    release
-        Of any.
-    column
-        Of a quasi-identifier, whatever it holds.
-    cell
-        Of a cell.
-    text
-        Of a value that stands in the original, or a text that stands in the release.
-    match
-        Of a record in a set of a cover.
     """
 
-    release: float = 0.3
-    column: float = 0.9e-3
-    cell: float = 5e-6
+    release: float = 0.3  # of any
+    column: float = 0.9e-3  # of a quasi-identifier, whatever it holds
+    cell: float = 5e-6  # of a cell
+    #: Of a value that stands in the original, or a text that stands in the release.
     text: float = 9e-6
-    match: float = 7e-6
+    match: float = 7e-6  # of a record in a set of a cover
 
     def seconds(self, problem: Problem) -> float:
         """Return the seconds that a release of a problem takes at most."""
@@ -349,11 +337,8 @@ def before_publishing(problem: Problem, whole: Budget, clock: MachineClock) -> B
     `problem`: what will be published. `whole`: what reading, solving and publishing have together.
     `clock`: since the time limit began: has seen how busy the machine is.
 
-    Warns
-    -----
-    ReleaseWarning
-        If reading and publishing leave solving less than a tenth of the time limit, which it then
-        has all the same.
+    Warns ReleaseWarning if reading and publishing leave solving less than a tenth of the time
+    limit, which it then has all the same.
     """
     if whole.deadline is None:
         return whole

@@ -46,28 +46,15 @@ _RECORDS, _FEW_RECORDS = 120, 24
 
 
 class WarmUp(NamedTuple):
-    """What came of it.
+    """What came of it."""
 
-    Parameters
-    ----------
-    kernels
-        Kernels that are ready, compiled before or now.
-    compiled
-        Those that were compiled now.
-    seconds
-        Seconds that it took.
-    total
-        Kernels of the package; those that others call are compiled with them and not counted
-        among the first two.
-    purpose
-        What needs the ones that are ready.
-    """
-
-    kernels: int
-    compiled: int
-    seconds: float
+    kernels: int  # kernels that are ready, compiled before or now
+    compiled: int  # those that were compiled now
+    seconds: float  # seconds that it took
+    #: Kernels of the package; those that others call are compiled with them and not counted among
+    #: the first two.
     total: int
-    purpose: str
+    purpose: str  # what needs the ones that are ready
 
 
 def usual_runs() -> tuple[str, ...]:

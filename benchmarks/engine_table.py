@@ -17,29 +17,14 @@ _SLACK = 1e-3
 
 @dataclass(frozen=True)
 class Goal:
-    """What is asked on one instance.
+    """What is asked on one instance."""
 
-    Parameters
-    ----------
-    name
-        Of the library's entry.
-    limit
-        Seconds of time limit that it is measured with.
-    gap
-        Largest gap; 0 if the optimum is to be proven.
-    seconds
-        Of the processor that it may take; None if nothing is asked.
-    optimum
-        If it is known.
-    linear_program, with_cuts
-        Bounds that are to be reached; None if nothing is asked.
-    """
-
-    name: str
-    limit: float
-    gap: float = 0.0
-    seconds: float | None = None
-    optimum: float | None = None
+    name: str  # of the library's entry
+    limit: float  # seconds of time limit that it is measured with
+    gap: float = 0.0  # largest gap; 0 if the optimum is to be proven
+    seconds: float | None = None  # of the processor that it may take; None if nothing is asked
+    optimum: float | None = None  # if it is known
+    #: Bounds that are to be reached; None if nothing is asked.
     linear_program: float | None = None
     with_cuts: float | None = None
 

@@ -31,27 +31,14 @@ class Undecided(AnonymipError):
 
 @dataclass(frozen=True)
 class Source:
-    """Where the records of a reproduction come from.
+    """Where the records of a reproduction come from."""
 
-    Parameters
-    ----------
-    original
-        What the paper used.
-    nearest
-        The named instance that is nearest to it.
-    remark
-        How the two differ.
-    generated
-        What stands in where the files of `nearest` are not here: ``census:n,m,seed``.
-    file, schema
-        Of data that are no named instance: the file in the data folder, and its schema among those
-        of this folder.
-    """
-
-    original: str
-    nearest: str
-    remark: str
-    generated: str
+    original: str  # what the paper used
+    nearest: str  # the named instance that is nearest to it
+    remark: str  # how the two differ
+    generated: str  # what stands in where the files of `nearest` are not here: ``census:n,m,seed``
+    #: Of data that are no named instance: the file in the data folder, and its schema among those
+    #: of this folder.
     file: str | None = None
     schema: str | None = None
 
@@ -124,79 +111,43 @@ class Statement:
 
 @dataclass(frozen=True)
 class Panel:
-    """One plot of a figure.
+    """One plot of a figure."""
 
-    Parameters
-    ----------
-    title, x, y
-        Its name and those of its axes.
-    series
-        What is drawn.
-    kind
-        ``"lines"`` or ``"bars"``.
-    log_x, log_y
-        Whether an axis is logarithmic.
-    printed
-        The values that the paper prints, by label and x; drawn hollow beside ours.
-    digits
-        Significant digits of values in the text.
-    """
-
+    #: Its name and those of its axes.
     title: str
     x: str
     y: str
-    series: Series
-    kind: str = "lines"
+    series: Series  # what is drawn
+    kind: str = "lines"  # ``"lines"`` or ``"bars"``
+    #: Whether an axis is logarithmic.
     log_x: bool = False
     log_y: bool = False
+    #: The values that the paper prints, by label and x; drawn hollow beside ours.
     printed: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
-    digits: int = 4
+    digits: int = 4  # significant digits of values in the text
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A table or figure of a paper.
+    """A table or figure of a paper."""
 
-    Parameters
-    ----------
-    name
-        Of the paper and the figure, as ``python -m reproductions`` takes it.
-    paper, place
-        Which paper, and where in it.
-    title
-        What is shown.
-    sources
-        Data; what the experiments run on.
-    full, quick
-        Return the experiments in the paper's sizes, and in sizes that all methods do in less than
-        two minutes on one core.
-    shrunk
-        What is smaller in the quick version.
-    panels
-        What is drawn.
-    statements
-        What the paper says of it.
-    remarks
-        What is done differently than in the paper, and readings that are taken.
-    minutes
-        Of one processor, that the full version takes; None if that is not known.
-    extra
-        Returns rows that no experiment has, of the full version or the quick one.
-    stored
-        Whether full results lie in ``docs/results/reproductions``.
-    """
-
-    name: str
+    name: str  # of the paper and the figure, as ``python -m reproductions`` takes it
+    #: Which paper, and where in it.
     paper: str
     place: str
-    title: str
-    sources: tuple[Source, ...]
+    title: str  # what is shown
+    sources: tuple[Source, ...]  # data; what the experiments run on
+    #: Return the experiments in the paper's sizes, and in sizes that all methods do in less than
+    #: two minutes on one core.
     full: Callable[[], tuple[Experiment, ...]]
     quick: Callable[[], tuple[Experiment, ...]]
-    shrunk: str
-    panels: tuple[Panel, ...]
-    statements: tuple[Statement, ...]
+    shrunk: str  # what is smaller in the quick version
+    panels: tuple[Panel, ...]  # what is drawn
+    statements: tuple[Statement, ...]  # what the paper says of it
+    #: What is done differently than in the paper, and readings that are taken.
     remarks: tuple[str, ...] = ()
+    #: Of one processor, that the full version takes; None if that is not known.
     minutes: float | None = None
+    #: Returns rows that no experiment has, of the full version or the quick one.
     extra: Callable[[bool], pd.DataFrame] | None = None
-    stored: bool = True
+    stored: bool = True  # whether full results lie in ``docs/results/reproductions``

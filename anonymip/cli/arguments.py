@@ -83,8 +83,6 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     declares, at its place: the fields with a type ``Annotated``, and those of dataclasses among its
     fields. Other fields keep their defaults.
 
-    Notes
-    -----
     Typer reads options from the signature of a function, and knows no groups of them. Its help
     shows them in the order of the signature: here those of :data:`FIRST`, then panel by panel.
     """

@@ -50,17 +50,9 @@ def least_records(solution: Solution) -> int:
 def bands(solution: Solution, a: int, records: NDArray[np.integer]) -> list[Band]:
     """Return the bands of a quasi-identifier; none if there would be one alone.
 
-    Parameters
-    ----------
-    solution
-        What is published.
-    a
-        The attribute.
-    records
-        Those that are published, none of them suppressed as a whole.
+    `solution`: what is published. `a`: the attribute. `records`: those that are published, none of
+    them suppressed as a whole.
 
-    Notes
-    -----
     Complexity: O(n log n), and the values of published sets.
     """
     microdata, cells, k = solution.problem.microdata, solution.description, least_records(solution)

@@ -16,39 +16,26 @@ from anonymip.solution import Solution
 
 @dataclass(frozen=True)
 class Measures:
-    """What the literature measures of a release; None where it is not defined.
+    """What the literature measures of a release; None where it is not defined."""
 
-    Parameters
-    ----------
-    ncp, gcp
-        Sum of the normalised penalties of all cells, and their mean.
-    classes, smallest, average, largest
-        Number of the classes of rows that look alike, and their records, those of suppressed
-        records left out; of a cover no number, and the records of its sets.
-    suppressed, suppressed_cells
-        Records that show nothing but stars, and stars.
-    discernibility
-        See :func:`discernibility`.
-    classification
-        See :func:`classification_metric`, for the one sensitive column; None if there is none or
-        there are several.
-    usefulness
-        See :func:`usefulness_of`.
-    attribute_losses
-        Mean penalty of a cell by attribute, 0 to 1; their mean is `gcp`.
-    """
-
+    #: Sum of the normalised penalties of all cells, and their mean.
     ncp: float
     gcp: float
+    #: Number of the classes of rows that look alike, and their records, those of suppressed records
+    #: left out; of a cover no number, and the records of its sets.
     classes: int | None
     smallest: int | None
     average: float | None
     largest: int | None
+    #: Records that show nothing but stars, and stars.
     suppressed: int
     suppressed_cells: int
-    discernibility: float | None
+    discernibility: float | None  # see :func:`discernibility`
+    #: See :func:`classification_metric`, for the one sensitive column; None if there is none or
+    #: there are several.
     classification: float | None
-    usefulness: float | None
+    usefulness: float | None  # see :func:`usefulness_of`
+    #: Mean penalty of a cell by attribute, 0 to 1; their mean is `gcp`.
     attribute_losses: dict[str, float]
 
 
@@ -86,8 +73,6 @@ def discernibility(solution: Solution) -> float:
 
     Raises InputError if the records are in sets that overlap.
 
-    References
-    ----------
     .. [1] R. Bayardo, R. Agrawal: Data Privacy Through Optimal k-Anonymization, ICDE 2005,
        doi:10.1109/ICDE.2005.42.
     """
@@ -106,8 +91,6 @@ def classification_metric(solution: Solution, column: str | None = None) -> floa
     `solution`: with classes. `column`: the sensitive column that holds the labels; None for the
     first. Raises InputError if the records are in sets that overlap, or there is no such column.
 
-    References
-    ----------
     .. [1] V. Iyengar: Transforming Data to Satisfy Privacy Constraints, KDD 2002,
        doi:10.1145/775047.775089.
     """
@@ -154,13 +137,9 @@ def usefulness_of(solution: Solution) -> float:
     `solution`: with classes: records that look alike. Records that are suppressed as a whole look
     alike too, and are one class. Raises InputError if the records are in sets that overlap.
 
-    Notes
-    -----
     A column's values are those of the table, not of a declared domain, as in the paper [2]_. Where
     all numbers of a column are equal, its part is 0. Complexity: O(m n log n).
 
-    References
-    ----------
     .. [1] G. Loukides, J. Shao: Capturing Data Usefulness and Privacy Protection in
        k-Anonymisation, SAC 2007.
     .. [2] R. Bredereck, A. Nichterlein, R. Niedermeier: Pattern-Guided k-Anonymity,

@@ -57,8 +57,6 @@ def boxes(solution: Solution, x: str, y: str) -> Picture:
     attributes that are published as ranges. Raises InputError if an attribute is none of the
     table's, or is not published as a range.
 
-    References
-    ----------
     .. [1] K. Doka, M. Xue, D. Tsoumakos, P. Karras: k-Anonymization by Freeform Generalization,
        ASIACCS 2015, Fig. 2.
     """
@@ -146,8 +144,6 @@ def cover_graph(cover: Cover, names: Sequence[str] | None = None, *, seed: int =
     numbers them. `seed`: of the choice of the assignments. Raises InputError if there are too many
     records, or the names are not as many.
 
-    References
-    ----------
     .. [1] K. Doka, M. Xue, D. Tsoumakos, P. Karras: k-Anonymization by Freeform Generalization,
        ASIACCS 2015, Section 2.1.
     """

@@ -64,17 +64,9 @@ class _Sizes:
 def html_report(release: Release, instance: str, *, command: str | None = None) -> str:
     """Return a page about a release, complete in itself; it shows no record of the original.
 
-    Parameters
-    ----------
-    release
-        What is published.
-    instance
-        What the table is called; readers see it.
-    command
-        What repeats it, without values of the table; None tells of Python.
+    `release`: what is published. `instance`: what the table is called; readers see it. `command`:
+    what repeats it, without values of the table; None tells of Python.
 
-    Notes
-    -----
     Complexity: that of :meth:`Release.risk`, and O(m n log n).
     """
     solution = release.solution

@@ -53,8 +53,6 @@ def means(
     ``count``, ``mean``, ``low`` and ``high``; one value has no interval. Raises InputError if the
     confidence lies not between 0 and 1, or there is no such method.
 
-    References
-    ----------
     .. [1] B. Efron: Better Bootstrap Confidence Intervals, Journal of the American Statistical
        Association 82, 1987.
     """
@@ -107,8 +105,6 @@ def share_gained(
     Returns: the columns of :data:`GROUP`, ``label``, ``samples`` and ``share``; missing where the
     baseline is optimal.
 
-    References
-    ----------
     .. [1] K. Doka et al.: k-Anonymization by Freeform Generalization, ASIACCS 2015, Section 8.2
        and Fig. 7a.
     """
@@ -200,8 +196,6 @@ def performance_profile(frame: pd.DataFrame, *, value: str = "loss") -> pd.DataF
     the problems on which the method is within this ratio of the best of all. One row for each step
     of a method, ratios ascending.
 
-    References
-    ----------
     .. [1] E. Dolan, J. More: Benchmarking Optimization Software with Performance Profiles,
        Mathematical Programming 91, 2002, doi:10.1007/s101070100263.
     """
@@ -232,8 +226,6 @@ def slopes(frame: pd.DataFrame, *, value: str = "gcp") -> pd.DataFrame:
 
     `frame`: one row a run. `value`: column of the loss, a mean over cells.
 
-    References
-    ----------
     .. [1] K. Doka et al.: k-Anonymization by Freeform Generalization, ASIACCS 2015, Section 8.4.
     """
     # Rows that were stored lack the columns that were empty: whole tables have no samples.

@@ -33,27 +33,13 @@ _LINE = 28
 
 @dataclass(frozen=True)
 class Column:
-    """What is shown of one k.
+    """What is shown of one k."""
 
-    Parameters
-    ----------
-    k
-        Its k.
-    losses
-        Of the methods, by name.
-    floor
-        The proven optimum, or else the best bound; None if neither is known.
-    is_optimum
-        Which of the two it is.
-    floor_name
-        What the floor is called.
-    """
-
-    k: int
-    losses: Mapping[str, float]
-    floor: float | None
-    is_optimum: bool
-    floor_name: str
+    k: int  # its k
+    losses: Mapping[str, float]  # of the methods, by name
+    floor: float | None  # the proven optimum, or else the best bound; None if neither is known
+    is_optimum: bool  # which of the two it is
+    floor_name: str  # what the floor is called
 
 
 def thermometer(comparison: Comparison) -> Picture:

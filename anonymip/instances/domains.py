@@ -29,51 +29,33 @@ _MANY_YEARS = 10
 
 @dataclass(frozen=True, eq=False)
 class Domains:
-    """Per attribute, in order.
+    """Per attribute, in order."""
 
-    Parameters
-    ----------
-    names, kinds, publish
-        (m,) texts, as in :class:`~anonymip.instances.attribute.Attribute`.
-    low, high
-        (m,) float64, ends of numeric domains, NaN for other kinds.
-    size
-        (m,) int64, permissible values: declared, else observed.
-    weight
-        (m,) float64.
-    integer
-        (m,) bool.
-    trees
-        (m,) hierarchies, None where the attribute has none.
-    origin
-        (m,) float64, what losses count the ends of ranges from: the lower end of the domain, or 0
-        where values less that would not lie as far apart; NaN for other kinds.
-    beyond
-        (m,) float64, what stands for missing numbers as the upper end of a range; infinite where
-        none is missing.
-    """
-
+    #: (m,) texts, as in :class:`~anonymip.instances.attribute.Attribute`.
     names: tuple[str, ...]
     kinds: tuple[str, ...]
     publish: tuple[str, ...]
+    #: (m,) float64, ends of numeric domains, NaN for other kinds.
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-    size: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    integer: NDArray[np.bool_]
-    trees: tuple[Tree | None, ...]
+    size: NDArray[np.int64]  # (m,) int64, permissible values: declared, else observed
+    weight: NDArray[np.float64]  # (m,) float64
+    integer: NDArray[np.bool_]  # (m,) bool
+    trees: tuple[Tree | None, ...]  # (m,) hierarchies, None where the attribute has none
+    #: (m,) float64, what losses count the ends of ranges from: the lower end of the domain, or 0
+    #: where values less that would not lie as far apart; NaN for other kinds.
     origin: NDArray[np.float64]
+    #: (m,) float64, what stands for missing numbers as the upper end of a range; infinite where
+    #: none is missing.
     beyond: NDArray[np.float64]
 
     @classmethod
     def of(cls, microdata: Microdata) -> Domains:
         """Return the domains of a table.
 
-        Raises
-        ------
-        InputError
-            If the ends of a numeric domain are too far apart or too close to scale by, or hold
-            more whole numbers than can be distinguished, or values lie too near to each other.
+        Raises InputError if the ends of a numeric domain are too far apart or too close to scale
+        by, or hold more whole numbers than can be distinguished, or values lie too near to each
+        other.
         """
         given = microdata.attributes
         ends = np.array(
@@ -137,10 +119,7 @@ class Domains:
     def index(self, name: str) -> int:
         """Return the position of an attribute.
 
-        Raises
-        ------
-        InputError
-            If there is none of that name.
+        Raises InputError if there is none of that name.
         """
         try:
             return self._places[name]

@@ -25,27 +25,12 @@ def detect_format(
 ) -> TableFormat:
     """Return how a text file is probably written.
 
-    Parameters
-    ----------
-    path
-        The file.
-    separator, encoding
-        What is known of it; None is found.
+    `path`: the file. `separator, encoding`: what is known of it; None is found. Returns: encoding,
+    separator and whether there is a header line: columns without one are called ``column_1`` and so
+    on. Decimal mark and missing values are left to :func:`anonymip.inspect`, which looks at the
+    columns. Raises InputError if the file cannot be read. Whatever it holds, some format is
+    returned.
 
-    Returns
-    -------
-    TableFormat
-        Encoding, separator and whether there is a header line: columns without one are called
-        ``column_1`` and so on. Decimal mark and missing values are left to
-        :func:`anonymip.inspect`, which looks at the columns.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read. Whatever it holds, some format is returned.
-
-    Notes
-    -----
     The separator is the first of tab, semicolon, bar and comma that cuts the first lines into as
     many cells each, else the one that does so most often. There is no header where a first line has
     numbers or dates in all columns that have nothing else below; or, if there are no such columns,

@@ -110,67 +110,37 @@ _LEVELS = re.compile(r"[A-Z]{1,2}\d{1,2}[A-Z\d]?(?:\.[A-Z\d]{1,4}[+*!]?)?")
 
 @dataclass(frozen=True)
 class InspectedColumn:
-    """What a column holds, and which role it may have.
+    """What a column holds, and which role it may have."""
 
-    Parameters
-    ----------
-    name
-        Its name.
-    kind
-        The kind that it would have as a quasi-identifier: ``"numeric"``, ``"categorical"`` or
-        ``"date"``.
-    looks
-        What the values look like, in words: ``"whole numbers"``, ``"codes with leading zeros"``.
-    distinct, missing
-        Number of different values, and of rows without one.
-    unique
-        Share of the rows with a value whose value no other row has.
-    pattern
-        Form of at least nine in ten values: ``A`` for a letter, ``9`` for a digit, ``+`` behind
-        them for one or more; of dates their format. None where there is no such form.
-    role
-        Suggestion: ``"quasi-identifier"``, ``"sensitive"``, ``"keep"`` or ``"drop"``.
-    why
-        Why, and what to look at.
-    declared
-        What a schema declares of it as a quasi-identifier.
-    """
-
-    name: str
+    name: str  # its name
+    #: The kind that it would have as a quasi-identifier: ``"numeric"``, ``"categorical"`` or
+    #: ``"date"``.
     kind: str
+    #: What the values look like, in words: ``"whole numbers"``, ``"codes with leading zeros"``.
     looks: str
+    #: Number of different values, and of rows without one.
     distinct: int
     missing: int
-    unique: float
+    unique: float  # share of the rows with a value whose value no other row has
+    #: Form of at least nine in ten values: ``A`` for a letter, ``9`` for a digit, ``+`` behind them
+    #: for one or more; of dates their format. None where there is no such form.
     pattern: str | None
-    role: str
-    why: str
+    role: str  # suggestion: ``"quasi-identifier"``, ``"sensitive"``, ``"keep"`` or ``"drop"``
+    why: str  # why, and what to look at
+    #: What a schema declares of it as a quasi-identifier.
     declared: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a table holds, a record a column.
+    """What a table holds, a record a column."""
 
-    Parameters
-    ----------
-    rows
-        Number of rows.
-    incomplete
-        Rows that miss a value of a suggested quasi-identifier.
-    table
-        How the file is written; of a data frame its missing values and decimal mark.
-    columns
-        The columns, in their order.
-    notes
-        What else is to be known of the suggestions, a line each.
-    """
-
-    rows: int
-    incomplete: int
+    rows: int  # number of rows
+    incomplete: int  # rows that miss a value of a suggested quasi-identifier
+    #: How the file is written; of a data frame its missing values and decimal mark.
     table: TableFormat
-    columns: tuple[InspectedColumn, ...]
-    notes: tuple[str, ...] = ()
+    columns: tuple[InspectedColumn, ...]  # the columns, in their order
+    notes: tuple[str, ...] = ()  # what else is to be known of the suggestions, a line each
 
     def __str__(self) -> str:
         head = ("column", "looks like", "distinct", "missing", "unique", "pattern", "role", "why")
@@ -487,15 +457,8 @@ def _repeat(distinct: int, present: int) -> bool:
 def repeated_ids(series: pd.Series, tokens: tuple[str, ...]) -> bool:
     """Return whether an inspection takes a column for ids of persons that repeat.
 
-    Parameters
-    ----------
-    series
-        The column, with its name.
-    tokens
-        Texts that mean no value.
+    `series`: the column, with its name. `tokens`: texts that mean no value.
 
-    Notes
-    -----
     Names that belong to ids, and neither few values nor nearly as many as rows. Complexity: O(n).
     """
     words = _words(str(series.name))

@@ -39,21 +39,12 @@ NEARLY_UNIQUE = 0.9
 
 
 class RowTypes(NamedTuple):
-    """Distinct rows of a table.
+    """Distinct rows of a table."""
 
-    Parameters
-    ----------
-    first
-        (t,) int64, a row of each type, the first in the table; types in lexicographic order.
-    inverse
-        (n,) int64, the type of every row.
-    counts
-        (t,) int64, the rows of each type.
-    """
-
+    #: (t,) int64, a row of each type, the first in the table; types in lexicographic order.
     first: NDArray[np.int64]
-    inverse: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    inverse: NDArray[np.int64]  # (n,) int64, the type of every row
+    counts: NDArray[np.int64]  # (t,) int64, the rows of each type
 
 
 @dataclass(frozen=True, eq=False)

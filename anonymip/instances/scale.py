@@ -72,26 +72,17 @@ def units_around(number: int, unit: Unit) -> list[str]:
 
 @dataclass(frozen=True)
 class Scale:
-    """How the values of a numeric attribute or of dates become numbers, and numbers cells.
+    """How the values of a numeric attribute or of dates become numbers, and numbers cells."""
 
-    Parameters
-    ----------
-    precision
-        Of dates the unit that they are published in; of numbers the width of the steps, multiples
-        of which begin them, or None.
-    format
-        Form of dates that are texts, as :meth:`datetime.datetime.strptime` has it; None for
-        ISO 8601.
-    integer
-        Whether the numbers are whole.
-    at_most, at_least
-        Where the highest and the lowest group begin: what lies beyond is counted to them. None for
-        no such group.
-    """
-
+    #: Of dates the unit that they are published in; of numbers the width of the steps, multiples of
+    #: which begin them, or None.
     precision: Unit | float | None = None
+    #: Form of dates that are texts, as :meth:`datetime.datetime.strptime` has it; None for ISO
+    #: 8601.
     format: str | None = None
-    integer: bool = False
+    integer: bool = False  # whether the numbers are whole
+    #: Where the highest and the lowest group begin: what lies beyond is counted to them. None for
+    #: no such group.
     at_most: float | None = None
     at_least: float | None = None
 

@@ -26,28 +26,14 @@ if TYPE_CHECKING:
 class ObjectiveReport:
     """What an objective is on a table.
 
-    Parameters
-    ----------
-    name
-        Of the objective.
-    attributes
-        Name and kind of the quasi-identifiers of the table.
-    tier
-        ``"affine"``, ``"separable"``, ``"general"`` or ``"members"``.
-    aggregate
-        ``"sum"`` over the records, or ``"max"``.
-    monotone, superadditive
-        ``"proven"``, ``"assumed"``, ``"refuted"`` or ``"unknown"``.
-    monotone_reason, superadditive_reason
-        Why.
-    suppression_price
-        Loss of a suppressed record; None where there is none.
-    methods
-        By name of each method, why it refuses the objective; None if it accepts it.
-    formulations
-        The same of each formulation of ``equivalence-mip``.
-    bound
-        Name of the combinatorial bound that holds for the objective; None if none does.
+    `name`: of the objective. `attributes`: name and kind of the quasi-identifiers of the table.
+    `tier`: ``"affine"``, ``"separable"``, ``"general"`` or ``"members"``. `aggregate`: ``"sum"``
+    over the records, or ``"max"``. `monotone, superadditive`: ``"proven"``, ``"assumed"``,
+    ``"refuted"`` or ``"unknown"``. `monotone_reason, superadditive_reason`: why.
+    `suppression_price`: loss of a suppressed record; None where there is none. `methods`: by name
+    of each method, why it refuses the objective; None if it accepts it. `formulations`: the same of
+    each formulation of ``equivalence-mip``. `bound`: name of the combinatorial bound that holds for
+    the objective; None if none does.
     """
 
     name: str

@@ -21,27 +21,13 @@ from anonymip.runtime.memory import in_words, memory_at_hand
 
 @dataclass(frozen=True)
 class MemoryCosts:
-    """Bytes that a run holds beside the table, as ``python -m benchmarks memory`` measured them.
+    """Bytes that a run holds beside the table, as ``python -m benchmarks memory`` measured them."""
 
-    Parameters
-    ----------
-    started
-        Kernels, and libraries that are loaded on the way.
-    cell
-        Of a cell of the table.
-    match
-        Of a record in a set of a cover.
-    pair
-        Of a pair of records, for the methods that look at all of them.
-    published
-        Of a cell of the table, where it is published, read back and verified.
-    """
-
-    started: float = 65e6
-    cell: float = 48.0
-    match: float = 55.0
-    pair: float = 4.0
-    published: float = 90.0
+    started: float = 65e6  # kernels, and libraries that are loaded on the way
+    cell: float = 48.0  # of a cell of the table
+    match: float = 55.0  # of a record in a set of a cover
+    pair: float = 4.0  # of a pair of records, for the methods that look at all of them
+    published: float = 90.0  # of a cell of the table, where it is published, read back and verified
 
 
 COSTS = MemoryCosts()
@@ -83,19 +69,9 @@ def refuse_short_memory(
 ) -> None:
     """Refuse a run before it begins, if there is less memory than it needs.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    spec, options
-        The method, and its own options.
-    publishes
-        Whether the release is published after it.
-
-    Raises
-    ------
-    MemoryShort
-        Saying how much is needed, how much there is, and what fits.
+    `problem`: what is asked. `spec, options`: the method, and its own options. `publishes`: whether
+    the release is published after it. Raises MemoryShort: saying how much is needed, how much there
+    is, and what fits.
     """
     left = memory_at_hand()
     needed = bytes_needed(problem, spec.name, options, publishes=publishes)

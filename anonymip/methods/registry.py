@@ -87,10 +87,7 @@ METHODS: Mapping[str, MethodSpec] = _Methods()
 def find_method(name: str) -> MethodSpec:
     """Return the method of a name.
 
-    Raises
-    ------
-    InputError
-        If there is none, or the package that registers it cannot be used.
+    Raises InputError if there is none, or the package that registers it cannot be used.
     """
     spec = _methods.get(name) or _OUTSIDE.find(name)
     if spec is None:
@@ -111,12 +108,8 @@ def is_installed(spec: MethodSpec) -> bool:
 def refuse_unfit(spec: MethodSpec, problem: Problem) -> None:
     """Refuse problems that a method cannot solve, with the methods that can.
 
-    Raises
-    ------
-    InputError
-        If the problem has another recoding, or another k than the method is for.
-    UnsupportedObjective
-        If the objective lacks what the method needs.
+    Raises InputError if the problem has another recoding, or another k than the method is for.
+    Raises UnsupportedObjective if the objective lacks what the method needs.
     """
     if not spec.solves(problem.recoding.name):
         solved = ", ".join((spec.recoding, *spec.also))

@@ -31,69 +31,49 @@ from anonymip.status import Stopped
 
 @dataclass(frozen=True)
 class Reach:
-    """Sizes up to which `auto` picks the methods that lose least, or prove.
+    """Sizes up to which `auto` picks the methods that lose least, or prove."""
 
-    Parameters
-    ----------
-    few_records
-        Records beyond which there are more than `few_classes` classes, but for duplicates.
-    few_classes
-        Possible classes or sets over which an integer program is proven within seconds.
-    by_columns
-        Row types times the square of k up to which column generation ends: of 100 records with
-        k = 5, or 300 with k = 3, it took half a minute.
-    by_pairs
-        The same of squared errors: 834 records with k = 3 took it a minute and a half.
-    few_concealed
-        Records up to which the models of the weaker notions are proven within seconds, and those of
-        classes without the start of an improved release.
-    concealed
-        Most work of the heuristic for k-concealment, pairs of records times k and columns: 4e9
-        took it 21 s. Beyond, a freeform cover is made.
-    few_pairs
-        Row types times patterns up to which the program of patterns is proven within seconds or
-        minutes.
-    proven_pairs
-        Pairs of a row type and an output row that k records or more can share, up to which the
-        program ends: of tables without any structure, 800 took 6 s with k = 4, and 3,300 took 5 s
-        with k = 2.
-    tried, least_tried
-        Nodes that the program of patterns gets beyond that, times such pairs, and fewest nodes that
-        are worth its root: 300 census records with k = 10 are proven by 3,200 pairs, tables without
-        any structure come within 3 %, in some 15 s.
-    paired_records
-        Pairs of records are an assignment problem, which is solved up to so many records.
-    improved, improved_in_batches
-        Records whose classes are improved; the same of losses without tables, where whole classes
-        are evaluated.
-    part
-        Records that the freeform heuristics look at together; more are cut into parts of so many.
-    reassigned, assigned
-        Most work of freeform heuristics, as pairs of records of a part, times k: with reassignment,
-        and of one round of assignments alone; beyond rings.
-    evaluated
-        The same of losses without tables: 50,000 took 1.3 s.
-    whole
-        Reciprocal sets have no parts: records up to which their matches are exchanged.
-    """
-
+    #: Records beyond which there are more than `few_classes` classes, but for duplicates.
     few_records: int = 200
+    #: Possible classes or sets over which an integer program is proven within seconds.
     few_classes: int = 100_000
+    #: Row types times the square of k up to which column generation ends: of 100 records with k =
+    #: 5, or 300 with k = 3, it took half a minute.
     by_columns: int = 2_700
+    #: The same of squared errors: 834 records with k = 3 took it a minute and a half.
     by_pairs: int = 4_500
+    #: Records up to which the models of the weaker notions are proven within seconds, and those of
+    #: classes without the start of an improved release.
     few_concealed: int = 12
+    #: Most work of the heuristic for k-concealment, pairs of records times k and columns: 4e9 took
+    #: it 21 s. Beyond, a freeform cover is made.
     concealed: float = 1e10
+    #: Row types times patterns up to which the program of patterns is proven within seconds or
+    #: minutes.
     few_pairs: int = 100_000
+    #: Pairs of a row type and an output row that k records or more can share, up to which the
+    #: program ends: of tables without any structure, 800 took 6 s with k = 4, and 3,300 took 5 s
+    #: with k = 2.
     proven_pairs: int = 1_000
+    #: Nodes that the program of patterns gets beyond that, times such pairs, and fewest nodes that
+    #: are worth its root: 300 census records with k = 10 are proven by 3,200 pairs, tables without
+    #: any structure come within 3 %, in some 15 s.
     tried: int = 20_000
     least_tried: int = 6
+    #: Pairs of records are an assignment problem, which is solved up to so many records.
     paired_records: int = 1_000
+    #: Records whose classes are improved; the same of losses without tables, where whole classes
+    #: are evaluated.
     improved: int = 1_000_000
     improved_in_batches: int = 1_000
+    #: Records that the freeform heuristics look at together; more are cut into parts of so many.
     part: int = 1_000
+    #: Most work of freeform heuristics, as pairs of records of a part, times k: with reassignment,
+    #: and of one round of assignments alone; beyond rings.
     reassigned: float = 2.5e8
     assigned: float = 1.2e9
-    evaluated: float = 4e5
+    evaluated: float = 4e5  # the same of losses without tables: 50,000 took 1.3 s
+    #: Reciprocal sets have no parts: records up to which their matches are exchanged.
     whole: int = 10_000
 
     def tried_nodes(self, shared: int) -> int:
@@ -160,19 +140,9 @@ def auto(
 ) -> Solution:
     """Pick a method by recoding, size, objective and effort, run it, and say what was picked.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    effort
-        How much work it may take: a method that would take more is not picked.
-    budget, seed, **settings
-        Handed on to the method picked, as the effort is.
-
-    Raises
-    ------
-    InputError
-        If classes are to be close (t of a diversity), which no method makes.
+    `problem`: what is asked. `effort`: how much work it may take: a method that would take more is
+    not picked. `budget, seed, settings`: handed on to the method picked, as the effort is. Raises
+    InputError if classes are to be close (t of a diversity), which no method makes.
     """
     effort = check_effort(effort, limited=budget is not None and budget.deadline is not None)
     settings["effort"] = effort

@@ -65,49 +65,28 @@ class MethodOption:
 
 @dataclass(frozen=True)
 class MethodSpec:
-    """A method.
+    """A method."""
 
-    Parameters
-    ----------
-    name
-        Name on the command line.
-    recoding
-        Name of the recoding whose problems it solves.
-    role
-        ``"heuristic"``, ``"exact"`` or ``"selection"``.
-    target
-        Its function: ``module:name``, or the function itself.
-    source
-        Where it comes from.
-    needs
-        What the objective must be: ``"monotone"``; ``"sizes"``, the same but for plain covers of
-        so few records that sets of all sizes are listed; ``"tables"``, a sum of terms that look at
-        one attribute each; ``"sum"``, summed over the records; ``"diversity"``, a problem that asks
-        for one; ``"superadditive"``, a loss of classes that no cut raises, and of covers a monotone
-        one; ``"stars"``, a loss that exact cells and stars decide, whatever the values;
-        ``"levels"``, a loss that the levels of hierarchies decide, whatever the values;
-        ``"published"``, one of published records; ``"numeric"``, a table of numeric attributes
-        alone; ``"k=2"`` or ``"k=3"``, a problem with this k.
-    takes
-        Common settings that it reads: ``"solver"``, ``"gap"``, ``"threads"``, ``"log"``,
-        ``"solver_options"``, ``"checkpoint"``, ``"resume"`` and ``"effort"``.
-    options
-        Its own options.
-    also
-        Names of further recodings whose problems it solves.
-    keeps
-        Rules that it can keep and others cannot: ``"closeness"``, the t of a diversity.
-    """
-
-    name: str
-    recoding: str
-    role: str
-    target: str | Method
-    source: str
+    name: str  # name on the command line
+    recoding: str  # name of the recoding whose problems it solves
+    role: str  # ``"heuristic"``, ``"exact"`` or ``"selection"``
+    target: str | Method  # its function: ``module:name``, or the function itself
+    source: str  # where it comes from
+    #: What the objective must be: ``"monotone"``; ``"sizes"``, the same but for plain covers of so
+    #: few records that sets of all sizes are listed; ``"tables"``, a sum of terms that look at one
+    #: attribute each; ``"sum"``, summed over the records; ``"diversity"``, a problem that asks for
+    #: one; ``"superadditive"``, a loss of classes that no cut raises, and of covers a monotone one;
+    #: ``"stars"``, a loss that exact cells and stars decide, whatever the values; ``"levels"``, a
+    #: loss that the levels of hierarchies decide, whatever the values; ``"published"``, one of
+    #: published records; ``"numeric"``, a table of numeric attributes alone; ``"k=2"`` or
+    #: ``"k=3"``, a problem with this k.
     needs: tuple[str, ...] = ()
+    #: Common settings that it reads: ``"solver"``, ``"gap"``, ``"threads"``, ``"log"``,
+    #: ``"solver_options"``, ``"checkpoint"``, ``"resume"`` and ``"effort"``.
     takes: tuple[str, ...] = ()
-    options: tuple[MethodOption, ...] = ()
-    also: tuple[str, ...] = ()
+    options: tuple[MethodOption, ...] = ()  # its own options
+    also: tuple[str, ...] = ()  # names of further recodings whose problems it solves
+    #: Rules that it can keep and others cannot: ``"closeness"``, the t of a diversity.
     keeps: tuple[str, ...] = ()
 
     def solves(self, recoding: str) -> bool:
@@ -130,10 +109,7 @@ class MethodSpec:
     def parse_options(self, given: Mapping[str, object]) -> dict[str, object]:
         """Return the method's own options, checked.
 
-        Raises
-        ------
-        InputError
-            If an option is unknown or has the wrong type.
+        Raises InputError if an option is unknown or has the wrong type.
         """
         known = {option.name: option for option in self.options}
         for name in given:

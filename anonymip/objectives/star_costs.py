@@ -24,24 +24,13 @@ _BATCH = 100_000
 def pattern_costs(compiled: CompiledObjective, stars: Flags) -> Floats:
     """Return (p,) the loss of a record published through each pattern, whatever its values.
 
-    Parameters
-    ----------
-    compiled
-        The objective on the table.
-    stars
-        (p, m) the patterns.
+    `compiled`: the objective on the table. `stars`: (p, m) the patterns. Raises
+    UnsupportedObjective if records of one pattern differ in loss, there are too many to tell, or
+    the loss is not a sum over published records.
 
-    Notes
-    -----
     Under a loss that is a sum of terms of one attribute each, exact cells of an attribute must all
     cost the same, which its tables tell. Other losses are computed for every distinct record under
     every pattern.
-
-    Raises
-    ------
-    UnsupportedObjective
-        If records of one pattern differ in loss, there are too many to tell, or the loss is not a
-        sum over published records.
     """
     if compiled.tier == "members" or compiled.aggregate != "sum":
         raise UnsupportedObjective(

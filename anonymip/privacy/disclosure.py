@@ -14,20 +14,13 @@ from anonymip.privacy.attacks.corruption import Corruption
 
 @dataclass(frozen=True)
 class Spread:
-    """Probabilities that the persons of a table are found.
+    """Probabilities that the persons of a table are found."""
 
-    Parameters
-    ----------
-    least, mean, largest
-        Over all records.
-    above
-        Share of the records whose risk is above 1 / k.
-    """
-
+    #: Over all records.
     least: float
     mean: float
     largest: float
-    above: float
+    above: float  # share of the records whose risk is above 1 / k
 
     @classmethod
     def of(cls, risks: NDArray[np.float64], k: int) -> Spread:
@@ -40,21 +33,13 @@ class Spread:
 
 @dataclass(frozen=True)
 class SampleRisk:
-    """What sampling weights say of a table that is a sample.
+    """What sampling weights say of a table that is a sample."""
 
-    Parameters
-    ----------
-    population_uniques
-        Expected number of records that are alone in the population, not in the sample only.
-    reidentified
-        Expected number of records linked to the right person: the sum of the individual risks.
-    individual
-        The individual risks of Benedetti and Franconi.
-    """
-
+    #: Expected number of records that are alone in the population, not in the sample only.
     population_uniques: float
+    #: Expected number of records linked to the right person: the sum of the individual risks.
     reidentified: float
-    individual: Spread
+    individual: Spread  # the individual risks of Benedetti and Franconi
 
 
 @dataclass(frozen=True, eq=False)

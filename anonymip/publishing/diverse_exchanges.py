@@ -22,33 +22,20 @@ from anonymip.runtime.stepping import run_in_steps
 
 @dataclass(frozen=True)
 class DrawingEffort:
-    """How long assignments that show diverse values are looked for.
+    """How long assignments that show diverse values are looked for."""
 
-    Parameters
-    ----------
-    redrawn
-        Times that all assignments of a part are drawn again before they are changed.
-    single
-        Times that single assignments are drawn and changed.
-    longest
-        Rows in which a cycle may change an assignment.
-    rounds, round_at_least
-        Rounds of exchanges, each of at least so many and of one for every record of an assignment.
-        The search gives up after a round that does not halve what is lacking.
-    little, for_little
-        Where no more than `little` is lacking, it gives up after so many exchanges instead.
-    temperature
-        Lacking values that a change may cost with probability 1/e.
-    """
-
+    #: Times that all assignments of a part are drawn again before they are changed.
     redrawn: int = 10
-    single: int = 5
-    longest: int = 100
+    single: int = 5  # times that single assignments are drawn and changed
+    longest: int = 100  # rows in which a cycle may change an assignment
+    #: Rounds of exchanges, each of at least so many and of one for every record of an assignment.
+    #: The search gives up after a round that does not halve what is lacking.
     rounds: int = 30
     round_at_least: int = 2000
+    #: Where no more than `little` is lacking, it gives up after so many exchanges instead.
     little: int = 10
     for_little: int = 20_000
-    temperature: float = 0.3
+    temperature: float = 0.3  # lacking values that a change may cost with probability 1/e
 
 
 EFFORT = DrawingEffort()
@@ -59,62 +46,32 @@ TRIED, LISTED, STAMP, LISTED_BEFORE, TRIED_FOR_LITTLE = 0, 1, 2, 3, 4
 
 
 class View(Packed):
-    """What the kernels see of a cover and of the diversity.
+    """What the kernels see of a cover and of the diversity."""
 
-    Parameters
-    ----------
-    set_start, sets
-        Originals that each published record covers.
-    row_start, rows
-        Published records that each original can be.
-    codes
-        (n, columns) sensitive values of the originals.
-    most
-        (n,) rows of an original that may show one value.
-    distinct
-        Values that the rows of an original need to show.
-    values
-        Number of codes.
-    """
-
+    #: Originals that each published record covers.
     set_start: Ints
     sets: Ints
+    #: Published records that each original can be.
     row_start: Ints
     rows: Ints
-    codes: Ints
-    most: Ints
-    distinct: int
-    values: int
+    codes: Ints  # (n, columns) sensitive values of the originals
+    most: Ints  # (n,) rows of an original that may show one value
+    distinct: int  # values that the rows of an original need to show
+    values: int  # number of codes
 
 
 class Tally(Packed):
-    """What the assignments lack, and what is at hand to count it.
+    """What the assignments lack, and what is at hand to count it."""
 
-    Parameters
-    ----------
-    lacks
-        (assignments * n,) values too many or too few in the rows of each record.
-    listed, place
-        The pairs of assignment and record that lack something, and where each stands in the list.
-    counts
-        (values,) zeros.
-    stamp
-        (n,) the last change that looked at a record.
-    touched
-        Records that a change looks at.
-    cycle
-        Rows that a change is about.
-    numbers
-        (5,) at the places `TRIED`, `LISTED`, `STAMP`, `LISTED_BEFORE`, `TRIED_FOR_LITTLE`.
-    """
-
-    lacks: Ints
+    lacks: Ints  # (assignments * n,) values too many or too few in the rows of each record
+    #: The pairs of assignment and record that lack something, and where each stands in the list.
     listed: Ints
     place: Ints
-    counts: Ints
-    stamp: Ints
-    touched: Ints
-    cycle: Ints
+    counts: Ints  # (values,) zeros
+    stamp: Ints  # (n,) the last change that looked at a record
+    touched: Ints  # records that a change looks at
+    cycle: Ints  # rows that a change is about
+    #: (5,) at the places `TRIED`, `LISTED`, `STAMP`, `LISTED_BEFORE`, `TRIED_FOR_LITTLE`.
     numbers: Ints
 
 

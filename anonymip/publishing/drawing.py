@@ -48,13 +48,9 @@ def draw_diverse(
     diverse. `rng`: source of randomness. `budget`: ends the changing of assignments early; shifts
     are then published where there are some. Returns: (n,) original record of each published one.
 
-    Notes
-    -----
     Who knows one true match of a ring that is published along a shift, and that it is one, knows
     the others. ``docs/diversity.md`` states the criterion, its reasons and its limits.
 
-    References
-    ----------
     .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
        Preserving Data Publishing, SIGMOD 2010, Section 6.
     """

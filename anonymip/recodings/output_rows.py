@@ -32,34 +32,18 @@ class AskedProblem(ProblemView, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class OutputRows:
-    """The output rows of a problem under a mask.
+    """The output rows of a problem under a mask."""
 
-    Parameters
-    ----------
-    types
-        The t row types with multiplicities.
-    stars
-        (p, m) bool, the patterns.
-    costs
-        (p,) float64, loss of one record under each pattern.
-    row_of
-        (t, p) int32, output row of each type under each pattern; -1 where fewer than k records
-        share it.
-    pattern_of
-        (r,) int32, pattern of each output row; rows of one pattern follow each other.
-    sizes
-        (r,) int64, records that may be published as each.
-    price
-        Loss of a record suppressed as a whole; infinite where that is not allowed.
-    """
-
-    types: RowTypes
-    stars: Flags
-    costs: Floats
+    types: RowTypes  # the t row types with multiplicities
+    stars: Flags  # (p, m) bool, the patterns
+    costs: Floats  # (p,) float64, loss of one record under each pattern
+    #: (t, p) int32, output row of each type under each pattern; -1 where fewer than k records share
+    #: it.
     row_of: Codes
+    #: (r,) int32, pattern of each output row; rows of one pattern follow each other.
     pattern_of: Codes
-    sizes: Ints
-    price: float
+    sizes: Ints  # (r,) int64, records that may be published as each
+    price: float  # loss of a record suppressed as a whole; infinite where that is not allowed
 
     @property
     def count(self) -> int:

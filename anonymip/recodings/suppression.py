@@ -17,22 +17,12 @@ from anonymip.runtime.arrays import Flags
 class MaySuppress:
     """Whether records may be left out of the release, and how many.
 
-    Parameters
-    ----------
-    suppression
-        Whether whole records may be suppressed.
-    most_suppressed
-        Records that may be suppressed at most: a whole number, or a share of the table below 1;
-        None for any number where suppression is allowed. A limit, also one of 0, allows
-        suppression.
-
-    Raises
-    ------
-    InputError
-        If the limit is neither a number of records nor a share.
+    Raises InputError if the limit is neither a number of records nor a share.
     """
 
-    suppression: bool = False
+    suppression: bool = False  # whether whole records may be suppressed
+    #: Records that may be suppressed at most: a whole number, or a share of the table below 1; None
+    #: for any number where suppression is allowed. A limit, also one of 0, allows suppression.
     most_suppressed: int | float | None = None
 
     def __post_init__(self) -> None:

@@ -59,8 +59,6 @@ def opened_folder(*, make: bool = False) -> Iterator[int | None]:
 
     `make`: whether to make it where it is not there. Yields: a descriptor of the folder.
 
-    Notes
-    -----
     What is asked of the folder is asked of the one that is open, and files are named relative to
     it: who may rename the folders above it can exchange it before, not in between, and only for
     another one that nobody but the user has ever been able to write to.

@@ -74,8 +74,6 @@ def kernel(function: Function) -> Function:
     Neither fast-math nor parallel reductions: the same input gives the same bits. Other threads of
     Python go on while a kernel runs.
 
-    Notes
-    -----
     Workspaces of many arrays are handed over :class:`~anonymip.runtime.packed.Packed`. A kernel
     cannot call itself, and cannot be kept in a variable that holds one of several kernels.
 

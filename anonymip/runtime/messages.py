@@ -19,33 +19,15 @@ _LENGTH = struct.Struct("<Q")
 
 @dataclass(frozen=True)
 class Request:
-    """Run a task: a callable that takes a budget.
+    """Run a task: a callable that takes a budget."""
 
-    Parameters
-    ----------
-    number
-        Repeated in every message about this request.
-    task
-        Pickle of the callable.
-    remaining
-        Seconds until its budget's deadline; None for none.
-    scratch
-        Folder for temporary files, which the parent removes: a killed worker cannot.
-    search
-        Where the worker finds modules, as its parent does at this moment.
-    environment
-        The environment variables of its parent at this moment.
-    folder
-        The working directory of its parent at this moment; None if it was removed.
-    """
-
-    number: int
-    task: bytes
-    remaining: float | None
-    scratch: str
-    search: tuple[str, ...]
-    environment: dict[str, str]
-    folder: str | None
+    number: int  # repeated in every message about this request
+    task: bytes  # pickle of the callable
+    remaining: float | None  # seconds until its budget's deadline; None for none
+    scratch: str  # folder for temporary files, which the parent removes: a killed worker cannot
+    search: tuple[str, ...]  # where the worker finds modules, as its parent does at this moment
+    environment: dict[str, str]  # the environment variables of its parent at this moment
+    folder: str | None  # the working directory of its parent at this moment; None if it was removed
 
 
 @dataclass(frozen=True)

@@ -382,8 +382,6 @@ class KernelCache(caching._Cache):
     `function`: the kernel as Python has it. `called_from`: who calls what is compiled: one kernel
     is compiled otherwise for Python and for kernels.
 
-    Notes
-    -----
     A place that cannot be read or written is no error: the kernel is compiled instead. Files are
     written aside and renamed, so that processes do not disturb each other.
     """

@@ -260,32 +260,14 @@ def run_isolated(
 ) -> T | Killed:
     """Run a task in a worker process and return what it returns.
 
-    Parameters
-    ----------
-    task
-        Called with a budget whose listener and interrupt are those of `budget`; or its pickle.
-        It must come from a module that the worker can import.
-    time_limit
-        Seconds that the task has; `grace` seconds later it is killed. None for no limit.
-    budget
-        An interrupt is passed on, and the task is killed if it does not end `grace` seconds
-        later. The listener is called in the caller's thread.
-    failure
-        Makes the exception for a worker that fails.
-    grace
-        Seconds that the task has to end in: more, if it does much with what it found so far.
-
-    Returns
-    -------
-    T or Killed
-        What the task returned.
-
-    Raises
-    ------
-    AnonymipError
-        What the task raised.
-    SolverError
-        Or what `failure` makes: the task raised anything else, or its process died.
+    `task`: called with a budget whose listener and interrupt are those of `budget`; or its pickle.
+    It must come from a module that the worker can import. `time_limit`: seconds that the task has;
+    `grace` seconds later it is killed. None for no limit. `budget`: an interrupt is passed on, and
+    the task is killed if it does not end `grace` seconds later. The listener is called in the
+    caller's thread. `failure`: makes the exception for a worker that fails. `grace`: seconds that
+    the task has to end in: more, if it does much with what it found so far. Returns: what the task
+    returned. Raises AnonymipError: what the task raised. Raises SolverError: or what `failure`
+    makes: the task raised anything else, or its process died.
     """
     content = task if isinstance(task, bytes) else pickle.dumps(task)
     began = time.monotonic()

@@ -89,34 +89,17 @@ BOUND = "bound"
 
 @dataclass(frozen=True)
 class Run:
-    """One run: a method, or the search for a bound, on one problem.
+    """One run: a method, or the search for a bound, on one problem."""
 
-    Parameters
-    ----------
-    experiment
-        What it is a part of.
-    table
-        The table.
-    sample
-        Number of the sample, from 1; None for the table itself.
-    k, recoding
-        What is asked for.
-    choice
-        The method; None for the bound.
-    repetition
-        Which of the experiment's seeds it takes, from 1.
-    files
-        Digests of the files that the table and the objective are read from.
-    """
-
-    experiment: Experiment
-    table: TableSource
-    sample: int | None
+    experiment: Experiment  # what it is a part of
+    table: TableSource  # the table
+    sample: int | None  # number of the sample, from 1; None for the table itself
+    #: What is asked for.
     k: int
     recoding: str
-    choice: MethodChoice | None
-    repetition: int
-    files: tuple[str, ...]
+    choice: MethodChoice | None  # the method; None for the bound
+    repetition: int  # which of the experiment's seeds it takes, from 1
+    files: tuple[str, ...]  # digests of the files that the table and the objective are read from
 
     @property
     def seed(self) -> int:

@@ -59,47 +59,31 @@ class Samples:
 class TableSource:
     """A table of an experiment.
 
-    Parameters
-    ----------
-    instance
-        A named instance, ``census:n,m,seed``, ``library:NAME``, or a CSV or Parquet file.
-    schema
-        Schema of a file; None looks for a TOML file of the same name beside it.
-    quasi_identifiers, sensitive, keep, drop, missing, unit
-        Roles of the columns of a file, as the options ``-q``, ``--sensitive``, ``--keep``,
-        ``--drop``, ``--missing`` and ``--unit`` give them.
-    separator, encoding, decimal, sheet, missing_values
-        How a file is written, where its schema does not say so, as the fields of
-        :class:`anonymip.TableFormat`; None, and no texts, leave each as the schema has it.
-    attributes
-        The quasi-identifiers that are published, in their order; their number for the first so
-        many; None for all. The others are dropped.
-    rows
-        Only the first so many records; None for all.
-    samples
-        Random samples, each of them a table of its own; None for the table itself. Domains are
-        those of the whole table, so that a loss is what it is there.
-    name
-        In results; None for `instance`.
-
-    Raises
-    ------
-    InputError
-        If a number is too small.
+    Raises InputError if a number is too small.
     """
 
+    #: A named instance, ``census:n,m,seed``, ``library:NAME``, or a CSV or Parquet file.
     instance: str
+    #: Schema of a file; None looks for a TOML file of the same name beside it.
     schema: str | None = None
+    #: Roles of the columns of a file, as the options ``-q``, ``--sensitive``, ``--keep``,
+    #: ``--drop``, ``--missing`` and ``--unit`` give them.
     quasi_identifiers: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     missing: str | None = None
     unit: str | None = None
+    #: The quasi-identifiers that are published, in their order; their number for the first so many;
+    #: None for all. The others are dropped.
     attributes: tuple[str, ...] | int | None = None
-    rows: int | None = None
+    rows: int | None = None  # only the first so many records; None for all
+    #: Random samples, each of them a table of its own; None for the table itself. Domains are those
+    #: of the whole table, so that a loss is what it is there.
     samples: Samples | None = None
-    name: str | None = None
+    name: str | None = None  # in results; None for `instance`
+    #: How a file is written, where its schema does not say so, as the fields of
+    #: :class:`anonymip.TableFormat`; None, and no texts, leave each as the schema has it.
     separator: str | None = None
     encoding: str | None = None
     decimal: str | None = None

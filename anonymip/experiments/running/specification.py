@@ -71,29 +71,16 @@ def make_recoding(
 class MethodChoice:
     """A method of an experiment, with its options.
 
-    Parameters
-    ----------
-    method
-        Its name.
-    options
-        Its own options.
-    recoding
-        Whose problem it solves; None for the method's own, and for ``auto`` classes.
-    label
-        In results, where one method stands with several options; None for its name.
-    effort, time_limit
-        In place of the experiment's.
-
-    Raises
-    ------
-    InputError
-        If there is no such method, or it has no such option or recoding.
+    Raises InputError if there is no such method, or it has no such option or recoding.
     """
 
-    method: str
-    options: Mapping[str, object] = field(default_factory=dict)
+    method: str  # its name
+    options: Mapping[str, object] = field(default_factory=dict)  # its own options
+    #: Whose problem it solves; None for the method's own, and for ``auto`` classes.
     recoding: str | None = None
+    #: In results, where one method stands with several options; None for its name.
     label: str | None = None
+    #: In place of the experiment's.
     effort: str | None = None
     time_limit: float | None = None
 
@@ -127,54 +114,32 @@ class MethodChoice:
 class Experiment:
     """Methods on tables, for several k; everything that its losses depend on.
 
-    Parameters
-    ----------
-    name
-        In results.
-    tables
-        What the methods run on.
-    k
-        Values of k.
-    methods
-        What runs; their recodings may differ.
-    recodings
-        Options by recoding: parameters of its class, such as ``suppression``; of ``pattern`` and
-        ``pattern-levels`` also the keys of the section ``[mask]`` of a schema.
-    objective
-        What is lost: a name, or ``FILE.py:NAME``.
-    diversity, limits
-        Rules of all releases, as :class:`Problem` takes them.
-    effort, time_limit, gap, solver, threads
-        As :func:`anonymip.solve` takes them; effort and time limit hold for each run.
-    seed, repetitions
-        Every run is done for so many seeds, from `seed` on.
-    bound
-        Whether to compute a lower bound for each problem, as a run of its own before its methods.
-    folder
-        Where relative paths start from. No part of what an experiment is.
-
-    Raises
-    ------
-    InputError
-        If something is missing, contradicts another or cannot be used.
+    Raises InputError if something is missing, contradicts another or cannot be used.
     """
 
-    name: str
-    tables: tuple[TableSource, ...]
-    k: tuple[int, ...]
-    methods: tuple[MethodChoice, ...]
+    name: str  # in results
+    tables: tuple[TableSource, ...]  # what the methods run on
+    k: tuple[int, ...]  # values of k
+    methods: tuple[MethodChoice, ...]  # what runs; their recodings may differ
+    #: Options by recoding: parameters of its class, such as ``suppression``; of ``pattern`` and
+    #: ``pattern-levels`` also the keys of the section ``[mask]`` of a schema.
     recodings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    objective: str = "gcp"
+    objective: str = "gcp"  # what is lost: a name, or ``FILE.py:NAME``
+    #: Rules of all releases, as :class:`Problem` takes them.
     diversity: Diversity | None = None
     limits: tuple[Limit, ...] = ()
+    #: As :func:`anonymip.solve` takes them; effort and time limit hold for each run.
     effort: str | None = None
     time_limit: float | None = None
     gap: float = 0.0
     solver: str = "highs"
     threads: int = 1
+    #: Every run is done for so many seeds, from `seed` on.
     seed: int = 0
     repetitions: int = 1
+    #: Whether to compute a lower bound for each problem, as a run of its own before its methods.
     bound: bool = True
+    #: Where relative paths start from. No part of what an experiment is.
     folder: Path = field(default=Path(), compare=False)
 
     def __post_init__(self) -> None:

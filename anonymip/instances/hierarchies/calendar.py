@@ -28,24 +28,12 @@ class Calendar(Hierarchy):
     ) -> Calendar:
         """Return the hierarchy of all units of a domain.
 
-        Parameters
-        ----------
-        scale
-            That of the dates. What lies in an open group is one value, right below the root.
-        ends
-            Numbers of the first and the last unit; None where there are no dates.
-        others
-            Values that are no dates and lie below the root: what stands for missing ones.
-        observed
-            Whether the ends are those that a table holds.
+        `scale`: that of the dates. What lies in an open group is one value, right below the root.
+        `ends`: numbers of the first and the last unit; None where there are no dates. `others`:
+        values that are no dates and lie below the root: what stands for missing ones. `observed`:
+        whether the ends are those that a table holds. Raises InputError if the domain has more than
+        a million units.
 
-        Raises
-        ------
-        InputError
-            If the domain has more than a million units.
-
-        Notes
-        -----
         Complexity: O(units).
         """
         first, last = (0, -1) if ends is None else map(int, ends)

@@ -323,8 +323,6 @@ def paths_of_bands(
     each level begins. `root`: name of the whole. Raises InputError if something is no number, or
     the bands do not nest.
 
-    Notes
-    -----
     Computed in fractions, so that 0.3 lies in the band that begins at 0.3. Complexity: O(values
     times levels).
     """

@@ -37,44 +37,26 @@ HANDED_DOWN = 1e-3
 class LibraryEntry:
     """A problem of the library.
 
-    Parameters
-    ----------
-    name
-        Its name, unique in the library.
-    table
-        A named instance, or ``census:n,m,seed``.
-    k
-        Records that must look alike.
-    recoding, objective
-        Their names.
-    sha256
-        Digest of the table, see :func:`table_digest`.
-    records, permutation
-        How many rows it has: the first so many of the whole table's by
-        ``numpy.random.default_rng(permutation).permutation``, or all, in their order, if that is
-        None.
-    loss, loss_by
-        The best loss that is known, in units of the objective, and the method and version that
-        found it; `PROTOTYPE` where this package has not found it yet. None if none is.
-    bound, bound_by
-        The best proven lower bound likewise.
-
-    Raises
-    ------
-    AnonymipError
-        If the bound exceeds the loss: one of the two is wrong.
+    Raises AnonymipError if the bound exceeds the loss: one of the two is wrong.
     """
 
-    name: str
-    table: str
-    k: int
+    name: str  # its name, unique in the library
+    table: str  # A named instance, or ``census:n,m,seed``
+    k: int  # records that must look alike
+    #: Their names.
     recoding: str
     objective: str
-    sha256: str
+    sha256: str  # digest of the table, see :func:`table_digest`
+    #: How many rows it has: the first so many of the whole table's by
+    #: ``numpy.random.default_rng(permutation).permutation``, or all, in their order, if that is
+    #: None.
     records: int
     permutation: int | None = None
+    #: The best loss that is known, in units of the objective, and the method and version that found
+    #: it; `PROTOTYPE` where this package has not found it yet. None if none is.
     loss: float | None = None
     loss_by: str | None = None
+    #: The best proven lower bound likewise.
     bound: float | None = None
     bound_by: str | None = None
 

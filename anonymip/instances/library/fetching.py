@@ -19,33 +19,16 @@ from anonymip.instances.schema import Schema
 
 @dataclass(frozen=True)
 class PublicFile:
-    """A file that anyone may fetch, and what the instances read instead of it.
+    """A file that anyone may fetch, and what the instances read instead of it."""
 
-    Parameters
-    ----------
-    name
-        By which it is asked for.
-    address
-        Where it is published.
-    file
-        Where it is kept, relative to the data folder.
-    size
-        Bytes of the file; no more are read.
-    digest
-        SHA-256 of the file, which is checked.
-    licence
-        On what terms it may be used.
-    made
-        Another file that is made of it: its place, its SHA-256, and the function that makes it of
-        the text.
-    """
-
-    name: str
-    address: str
-    file: str
-    size: int
-    digest: str
-    licence: str
+    name: str  # by which it is asked for
+    address: str  # where it is published
+    file: str  # where it is kept, relative to the data folder
+    size: int  # bytes of the file; no more are read
+    digest: str  # SHA-256 of the file, which is checked
+    licence: str  # on what terms it may be used
+    #: Another file that is made of it: its place, its SHA-256, and the function that makes it of
+    #: the text.
     made: tuple[str, str, Callable[[str], str]]
 
 

@@ -47,18 +47,9 @@ class _Decay:
     A value v without a share of its own has mass proportional to exp(-(|v - centre| / s)^power);
     the scale s is solved for the variance.
 
-    Parameters
-    ----------
-    low, high, step
-        The values low, low + step, ..., high.
-    centre
-        Where the mass is largest.
-    variance
-        Of the whole distribution.
-    spikes
-        Values with shares of their own.
-    power
-        1: exponential tails, 2: normal tails.
+    `low, high, step`: the values low, low + step, ..., high. `centre`: where the mass is largest.
+    `variance`: of the whole distribution. `spikes`: values with shares of their own. `power`: 1:
+    exponential tails, 2: normal tails.
     """
 
     low: int

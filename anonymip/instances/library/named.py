@@ -35,35 +35,18 @@ _KINDS = ("numeric", "categorical")
 
 @dataclass(frozen=True)
 class NamedInstance:
-    """An instance that can be asked for by name.
+    """An instance that can be asked for by name."""
 
-    Parameters
-    ----------
-    name
-        The name.
-    description
-        What it is, in one line.
-    source
-        Where it comes from.
-    load
-        Returns it.
-    files
-        Files of the data folder it needs, relative to it.
-    """
-
-    name: str
-    description: str
-    source: str
-    load: Callable[[], Microdata]
-    files: tuple[str, ...] = ()
+    name: str  # the name
+    description: str  # what it is, in one line
+    source: str  # where it comes from
+    load: Callable[[], Microdata]  # returns it
+    files: tuple[str, ...] = ()  # files of the data folder it needs, relative to it
 
     def paths(self) -> tuple[Path, ...]:
         """Return where its files lie.
 
-        Raises
-        ------
-        InputError
-            If one is not here.
+        Raises InputError if one is not here.
         """
         return tuple(data_file(name) for name in self.files)
 

@@ -27,45 +27,25 @@ _LEAF_ROWS = 4
 
 
 class BoxTree(Packed):
-    """The tree; node 0 is the root, node i has the children left[i] and left[i] + 1.
+    """The tree; node 0 is the root, node i has the children left[i] and left[i] + 1."""
 
-    Parameters
-    ----------
-    items
-        (t,) int64, rows ordered by leaf.
-    begin, end
-        (nodes,) rows of a node are items[begin:end].
-    left
-        (nodes,) first child; -1 for a leaf.
-    parent
-        (nodes,) -1 for the root.
-    alive
-        (nodes,) rows not deleted.
-    first
-        (nodes,) smallest row that the node was built with.
-    leaf
-        (all rows,) leaf of a row.
-    range_min, range_max, set_min, set_max, pair_min, pair_max
-        (nodes, r | s | p) boxes.
-    size
-        (1,) number of nodes.
-    """
-
-    items: Ints
+    items: Ints  # (t,) int64, rows ordered by leaf
+    #: (nodes,) rows of a node are items[begin:end].
     begin: Ints
     end: Ints
-    left: Ints
-    parent: Ints
-    alive: Ints
-    first: Ints
-    leaf: Ints
+    left: Ints  # (nodes,) first child; -1 for a leaf
+    parent: Ints  # (nodes,) -1 for the root
+    alive: Ints  # (nodes,) rows not deleted
+    first: Ints  # (nodes,) smallest row that the node was built with
+    leaf: Ints  # (all rows,) leaf of a row
+    #: (nodes, r | s | p) boxes.
     range_min: Floats
     range_max: Floats
     set_min: Codes
     set_max: Codes
     pair_min: Codes
     pair_max: Codes
-    size: Ints
+    size: Ints  # (1,) number of nodes
 
 
 def new_tree(tables: LossTables, rows: int) -> BoxTree:

@@ -18,52 +18,27 @@ from anonymip.runtime.packed import Packed
 
 
 class KernelRows(Packed, read_only=True):
-    """Rows as the kernels read them, one array a kind of loss term, and the loss.
+    """Rows as the kernels read them, one array a kind of loss term, and the loss."""
 
-    Parameters
-    ----------
-    tables
-        The loss.
-    range_values
-        (t, r) float64, values from the domain's lower end.
-    set_codes, pair_codes
-        (t, s), (t, p) int32, ranks in the levels.
-    """
-
-    tables: LossTables
-    range_values: Floats
+    tables: LossTables  # the loss
+    range_values: Floats  # (t, r) float64, values from the domain's lower end
+    #: (t, s), (t, p) int32, ranks in the levels.
     set_codes: Codes
     pair_codes: Codes
 
 
 class ClassState(Packed):
-    """Description of one class while it grows.
+    """Description of one class while it grows."""
 
-    Parameters
-    ----------
-    low, high
-        (r,) ends of the ranges.
-    stamp
-        (1,) number of the class, counted up whenever a new one is opened.
-    member
-        Stamp of the last class that held each level, all set attributes in a row.
-    member_start
-        (s,) offset of an attribute in `member`.
-    counts
-        (s,) number of values in each set.
-    listed
-        (s, capacity) the values themselves, as long as there is room.
-    pair_low, pair_high
-        (p,) ranks of the range ends.
-    """
-
+    #: (r,) ends of the ranges.
     low: Floats
     high: Floats
-    stamp: Ints
-    member: Ints
-    member_start: Ints
-    counts: Ints
-    listed: Codes
+    stamp: Ints  # (1,) number of the class, counted up whenever a new one is opened
+    member: Ints  # stamp of the last class that held each level, all set attributes in a row
+    member_start: Ints  # (s,) offset of an attribute in `member`
+    counts: Ints  # (s,) number of values in each set
+    listed: Codes  # (s, capacity) the values themselves, as long as there is room
+    #: (p,) ranks of the range ends.
     pair_low: Codes
     pair_high: Codes
 

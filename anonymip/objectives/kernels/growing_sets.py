@@ -21,49 +21,26 @@ _BITS = 63
 
 
 class TermRows(Packed, read_only=True):
-    """Rows as growing sets read them, term by term of the loss.
+    """Rows as growing sets read them, term by term of the loss."""
 
-    Parameters
-    ----------
-    tables
-        The loss.
-    values
-        (t, r) values from the domain's lower end.
-    set_words, set_bits
-        (t, s) the word that holds the bit of the row's value, and a word of that bit alone.
-    word_start
-        (s + 1,) where the words of each set term begin.
-    pair_codes
-        (t, p) ranks in the levels.
-    """
-
-    tables: LossTables
-    values: Floats
+    tables: LossTables  # the loss
+    values: Floats  # (t, r) values from the domain's lower end
+    #: (t, s) the word that holds the bit of the row's value, and a word of that bit alone.
     set_words: Ints
     set_bits: Ints
-    word_start: Ints
-    pair_codes: Ints
+    word_start: Ints  # (s + 1,) where the words of each set term begin
+    pair_codes: Ints  # (t, p) ranks in the levels
 
 
 class GrowingSets(Packed):
-    """What the sets cover, one a line.
+    """What the sets cover, one a line."""
 
-    Parameters
-    ----------
-    low, high
-        (lines, r) ends of the ranges.
-    held
-        (lines, words) bits of the values in the sets.
-    counts
-        (lines, s) number of values in each set.
-    pair_low, pair_high
-        (lines, p) ranks of the range ends.
-    """
-
+    #: (lines, r) ends of the ranges.
     low: Floats
     high: Floats
-    held: Ints
-    counts: Ints
+    held: Ints  # (lines, words) bits of the values in the sets
+    counts: Ints  # (lines, s) number of values in each set
+    #: (lines, p) ranks of the range ends.
     pair_low: Ints
     pair_high: Ints
 
@@ -149,8 +126,6 @@ def losses_with(
     `more, begin, end`: the rows that it may take in: more[begin:end], each by itself. `losses`:
     gets the loss with more[at] at the place `at`.
 
-    Notes
-    -----
     Nearly all time of a search is spent here: what the set covers of an attribute is read once for
     all rows. Complexity: O(m) time a row.
     """

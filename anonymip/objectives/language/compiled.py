@@ -178,53 +178,29 @@ _BATCH = 20_000
 
 @dataclass(frozen=True, eq=False)
 class CompiledObjective:
-    """An objective bound to a table.
+    """An objective bound to a table."""
 
-    Parameters
-    ----------
-    objective
-        What was traced.
-    microdata
-        The table.
-    domains
-        Of the table.
-    tier
-        ``"affine"``, ``"separable"`` (both have tables), ``"general"`` (called on batches of
-        records) or ``"members"`` (called on the members of classes).
-    suppression_price
-        Loss of a suppressed record; NaN where the objective has none.
-    expression
-        The loss of an unsuppressed record, as symbols; of a higher tier only where it proves the
-        loss monotone, else None.
-    loss_tables
-        The same as arrays; None of a higher tier.
-    decreasing
-        An attribute whose loss can fall when a cell covers more, as the tables show.
-    monotone
-        Whether the record loss is monotone in set inclusion: proven by the tables or by the rules
-        of :mod:`anonymip.objectives.language.monotonicity`, or assumed.
-    superadditive
-        Whether a class costs at least as much as the two of any cut of it.
-    assumed
-        What its author declares and nobody proves.
-    aggregate
-        ``"sum"`` over the records, or ``"max"``.
-    own_price
-        Whether the problem sets the price of a suppressed record, not the objective.
-    """
-
-    objective: RecordLoss | ClassLoss
-    microdata: Microdata
-    domains: Domains
+    objective: RecordLoss | ClassLoss  # what was traced
+    microdata: Microdata  # the table
+    domains: Domains  # of the table
+    #: ``"affine"``, ``"separable"`` (both have tables), ``"general"`` (called on batches of
+    #: records) or ``"members"`` (called on the members of classes).
     tier: str
-    suppression_price: float
+    suppression_price: float  # loss of a suppressed record; NaN where the objective has none
+    #: The loss of an unsuppressed record, as symbols; of a higher tier only where it proves the
+    #: loss monotone, else None.
     expression: Expression | None = None
-    loss_tables: LossTables | None = None
+    loss_tables: LossTables | None = None  # the same as arrays; None of a higher tier
+    #: An attribute whose loss can fall when a cell covers more, as the tables show.
     decreasing: str | None = None
+    #: Whether the record loss is monotone in set inclusion: proven by the tables or by the rules of
+    #: :mod:`anonymip.objectives.language.monotonicity`, or assumed.
     monotone: bool = False
+    #: Whether a class costs at least as much as the two of any cut of it.
     superadditive: bool = False
-    assumed: tuple[str, ...] = ()
-    aggregate: str = field(default="sum")
+    assumed: tuple[str, ...] = ()  # what its author declares and nobody proves
+    aggregate: str = field(default="sum")  # ``"sum"`` over the records, or ``"max"``
+    #: Whether the problem sets the price of a suppressed record, not the objective.
     own_price: bool = False
 
     @property
@@ -241,10 +217,7 @@ class CompiledObjective:
     def tables(self) -> LossTables:
         """The loss as arrays.
 
-        Raises
-        ------
-        UnsupportedObjective
-            If the loss is of a higher tier.
+        Raises UnsupportedObjective if the loss is of a higher tier.
         """
         if self.loss_tables is None:
             raise UnsupportedObjective(
@@ -269,10 +242,8 @@ class CompiledObjective:
 
         Neither the tables nor a solver have a part in this.
 
-        Raises
-        ------
-        UnsupportedObjective
-            If the function does not return B finite numbers, or looks at members.
+        Raises UnsupportedObjective if the function does not return B finite numbers, or looks at
+        members.
         """
         if self.tier == "members":
             raise UnsupportedObjective(
@@ -287,21 +258,9 @@ class CompiledObjective:
     def class_losses(self, rows: Ints) -> Floats:
         """Return (B,) losses of classes of the given records, whatever the tier.
 
-        Parameters
-        ----------
-        rows
-            (B, s) records of each class.
-
-        Returns
-        -------
-        numpy.ndarray
-            The class's part of the sum over the records; with the aggregate ``"max"`` the loss of
-            one of its records.
-
-        Raises
-        ------
-        UnsupportedObjective
-            If the function does not return finite numbers.
+        `rows`: (B, s) records of each class. Returns: the class's part of the sum over the records;
+        with the aggregate ``"max"`` the loss of one of its records. Raises UnsupportedObjective if
+        the function does not return finite numbers.
         """
         rows = np.asarray(rows, np.int64)
         if not len(rows):
@@ -319,10 +278,7 @@ class CompiledObjective:
     def losses_of(self, description: Description, assignment: Assignment | None = None) -> Floats:
         """Return (n,) losses of the records of a release.
 
-        Raises
-        ------
-        UnsupportedObjective
-            If the loss looks at members and there are no classes.
+        Raises UnsupportedObjective if the loss looks at members and there are no classes.
         """
         if self.tier != "members":
             return self.record_losses(cells_of(description))

@@ -138,18 +138,10 @@ class MembersObjective(ABC):
 
 @dataclass(frozen=True)
 class FunctionObjective(Objective):
-    """A user's function as an objective.
+    """A user's function as an objective."""
 
-    Parameters
-    ----------
-    function
-        Takes the published record, returns its loss.
-    monotone
-        Whether its author declares it monotone.
-    """
-
-    function: Callable[[Record], Any]
-    monotone: bool | None = None
+    function: Callable[[Record], Any]  # takes the published record, returns its loss
+    monotone: bool | None = None  # whether its author declares it monotone
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reduced(self, self.monotone, sys._getframe(1).f_globals)
@@ -172,18 +164,10 @@ class FunctionObjective(Objective):
 
 @dataclass(frozen=True)
 class FunctionOfMembers(MembersObjective):
-    """A user's function of the members of a class as an objective.
+    """A user's function of the members of a class as an objective."""
 
-    Parameters
-    ----------
-    function
-        Takes the members of B classes, returns their (B,) losses.
-    superadditive
-        Whether its author declares it superadditive.
-    """
-
-    function: Callable[[Members], Any]
-    superadditive: bool | None = None
+    function: Callable[[Members], Any]  # takes the members of B classes, returns their (B,) losses
+    superadditive: bool | None = None  # whether its author declares it superadditive
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reduced(self, self.superadditive, sys._getframe(1).f_globals)

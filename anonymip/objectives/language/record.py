@@ -199,25 +199,15 @@ class Record:
 
 @dataclass(frozen=True, eq=False)
 class CellBatch:
-    """Cells of a batch of B published records, as numbers.
+    """Cells of a batch of B published records, as numbers."""
 
-    Parameters
-    ----------
-    lowers, uppers
-        (B, m) float64, ends of the published ranges; NaN where there is none.
-    counts
-        (B, m) numbers of published values.
-    stars
-        (B, m) bool, suppressed cells.
-    nodes
-        (B, m) int32, published nodes of hierarchies, -1 where there is none; None for a table
-        without hierarchies.
-    """
-
+    #: (B, m) float64, ends of the published ranges; NaN where there is none.
     lowers: Floats
     uppers: Floats
-    counts: NDArray[Any]
-    stars: Flags
+    counts: NDArray[Any]  # (B, m) numbers of published values
+    stars: Flags  # (B, m) bool, suppressed cells
+    #: (B, m) int32, published nodes of hierarchies, -1 where there is none; None for a table
+    #: without hierarchies.
     nodes: Codes | None = None
 
     def lower(self, attribute: int) -> Floats:
@@ -284,15 +274,8 @@ def cells_of(description: Description) -> CellBatch:
 def cells_of_sets(microdata: Microdata, rows: Ints) -> CellBatch:
     """Return the cells of one record of each set: the tight range, set or node.
 
-    Parameters
-    ----------
-    microdata
-        The table.
-    rows
-        (B, s) records of each set.
+    `microdata`: the table. `rows`: (B, s) records of each set.
 
-    Notes
-    -----
     Complexity: O(B s log s m) time and O(B s m) memory.
     """
     batch, m = len(rows), microdata.m

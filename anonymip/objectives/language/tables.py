@@ -42,40 +42,32 @@ class LossTables(Packed, read_only=True):
     pair_losses[rank of lower, rank of upper]. What all exact cells of an attribute cost lies in the
     constant and not in the losses by count or pair: next to it, small losses of others would be
     lost in rounding.
-
-    Parameters
-    ----------
-    constant
-        float64.
-    range_columns, range_origin, range_low, range_high
-        (r,) attribute, what its ends are counted from (0 where the two coefficients cancel),
-        coefficients of lower and upper end.
-    set_columns, set_sizes, set_start, set_losses
-        (s,) attribute, number of observed levels, offset into the flat losses by count 0, 1, ...
-    pair_columns, pair_sizes, pair_strides, pair_start, pair_losses
-        (p,) attribute, number of observed levels L, stride, offset into the flat losses. Curved
-        losses of ranges, and all losses of hierarchical attributes: the levels follow the leaves
-        of the tree, so the lowest and the highest fix the node. With the stride L the losses are
-        those of all pairs, at [lower * L + upper]. With the stride 0, of large hierarchies whose
-        loss rises towards the root, they are lines of L: what exact cells cost, then in line
-        1 + j the largest loss of a node over two neighbouring levels among the 2^j pairs of
-        neighbours from a level on. The node over a range is the highest of those over its
-        neighbours, so two overlapping entries of a line tell its loss (Bender & Farach-Colton
-        2000, Section 3). With the stride -1, of limits that some kernels are handed as terms, they
-        are the highest rank allowed from each rank on: beyond, the loss is infinite. With the
-        stride -2, of many numbers beside missing values, they are the L numbers, what a unit of
-        width costs, and what the loss of a range is at most.
     """
 
-    constant: float
+    constant: float  # float64
+    #: (r,) attribute, what its ends are counted from (0 where the two coefficients cancel),
+    #: coefficients of lower and upper end.
     range_columns: Ints
     range_origin: Floats
     range_low: Floats
     range_high: Floats
+    #: (s,) attribute, number of observed levels, offset into the flat losses by count 0, 1, ...
     set_columns: Ints
     set_sizes: Ints
     set_start: Ints
     set_losses: Floats
+    #: (p,) attribute, number of observed levels L, stride, offset into the flat losses. Curved
+    #: losses of ranges, and all losses of hierarchical attributes: the levels follow the leaves of
+    #: the tree, so the lowest and the highest fix the node. With the stride L the losses are those
+    #: of all pairs, at [lower * L + upper]. With the stride 0, of large hierarchies whose loss
+    #: rises towards the root, they are lines of L: what exact cells cost, then in line 1 + j the
+    #: largest loss of a node over two neighbouring levels among the 2^j pairs of neighbours from a
+    #: level on. The node over a range is the highest of those over its neighbours, so two
+    #: overlapping entries of a line tell its loss (Bender & Farach-Colton 2000, Section 3). With
+    #: the stride -1, of limits that some kernels are handed as terms, they are the highest rank
+    #: allowed from each rank on: beyond, the loss is infinite. With the stride -2, of many numbers
+    #: beside missing values, they are the L numbers, what a unit of width costs, and what the loss
+    #: of a range is at most.
     pair_columns: Ints
     pair_sizes: Ints
     pair_strides: Ints

@@ -46,21 +46,13 @@ def consistency_graph(
     Attacks take it: :func:`~anonymip.privacy.match_probabilities`,
     :func:`~anonymip.privacy.identities_left`, :func:`~anonymip.privacy.measure_corruption`.
 
-    Parameters
-    ----------
-    original, release, manifest, schema, separator, encoding, decimal, columns, hierarchies
-        As in :func:`~anonymip.privacy.verify`. Records are numbered in the order of the original,
-        without those that the missing policy left out; rows in that of the release. For each
-        suppressed record that has no row, a row of stars follows them: it could be anybody's.
+    `original, release, manifest, schema, separator, encoding, decimal, columns, hierarchies`: as in
+    :func:`~anonymip.privacy.verify`. Records are numbered in the order of the original, without
+    those that the missing policy left out; rows in that of the release. For each suppressed record
+    that has no row, a row of stars follows them: it could be anybody's. Raises InputError as
+    `verify` does; and if the release breaks the format, or has not one row a record but for those
+    that are left out.
 
-    Raises
-    ------
-    InputError
-        As `verify` does; and if the release breaks the format, or has not one row a record but for
-        those that are left out.
-
-    Notes
-    -----
     Complexity: linear in the number of matches, all of which are held in memory.
     """
     inputs = read_inputs(
@@ -88,40 +80,23 @@ def matches_of(records: Original, published: PublishedTable, left_out: int) -> P
 
 @dataclass(frozen=True, eq=False)
 class Identities:
-    """How many identities everybody has left.
+    """How many identities everybody has left."""
 
-    Parameters
-    ----------
-    of_rows
-        (n,) records that each published row can still be; 1 for known rows.
-    of_records
-        (n,) rows that each original record can still be; 1 for known records.
-    """
-
+    #: (n,) records that each published row can still be; 1 for known rows.
     of_rows: NDArray[np.int64]
+    #: (n,) rows that each original record can still be; 1 for known records.
     of_records: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Corruption:
-    """What is left after so many known matches, over random choices of them.
+    """What is left after so many known matches, over random choices of them."""
 
-    Parameters
-    ----------
-    known
-        Number c of true matches known.
-    before
-        Identities of the record or row that has fewest, while none is known.
-    least
-        (draws,) identities left to the record or row, among the unknown ones, that has fewest.
-    mean
-        (draws,) mean number of rows left to an unknown record.
-    """
-
-    known: int
-    before: int
+    known: int  # number c of true matches known
+    before: int  # identities of the record or row that has fewest, while none is known
+    #: (draws,) identities left to the record or row, among the unknown ones, that has fewest.
     least: NDArray[np.int64]
-    mean: NDArray[np.float64]
+    mean: NDArray[np.float64]  # (draws,) mean number of rows left to an unknown record
 
     @property
     def beyond(self) -> int:
@@ -139,21 +114,10 @@ class Corruption:
 def identities_left(graph: MatchGraph, known: ArrayLike) -> Identities:
     """Return how many identities known matches leave to everybody.
 
-    Parameters
-    ----------
-    graph
-        Which records each row can be.
-    known
-        (c, 2) pairs (published row, original record) that are true.
+    `graph`: which records each row can be. `known`: (c, 2) pairs (published row, original record)
+    that are true. Raises InputError if the pairs are no matches, name a row or a record twice, or
+    leave the others without an assignment.
 
-    Raises
-    ------
-    InputError
-        If the pairs are no matches, name a row or a record twice, or leave the others without an
-        assignment.
-
-    Notes
-    -----
     Complexity: a bipartite matching, then O(n + matches).
     """
     pairs = np.asarray(known, np.int64).reshape(-1, 2)
@@ -178,27 +142,12 @@ def measure_corruption(
 ) -> Corruption:
     """Measure what random known matches leave to the others.
 
-    Parameters
-    ----------
-    graph
-        Which records each row can be.
-    known
-        Number of true matches that the adversary knows, fewer than there are records.
-    truth
-        (n,) the true record of each row, which only the publisher knows; None draws an assignment
-        at random for each measurement, as an adversary has to.
-    draws
-        Number of measurements.
-    seed
-        Of the draws.
+    `graph`: which records each row can be. `known`: number of true matches that the adversary
+    knows, fewer than there are records. `truth`: (n,) the true record of each row, which only the
+    publisher knows; None draws an assignment at random for each measurement, as an adversary has
+    to. `draws`: number of measurements. `seed`: of the draws. Raises InputError if `known` or
+    `draws` is out of range, or `truth` is no assignment of the graph.
 
-    Raises
-    ------
-    InputError
-        If `known` or `draws` is out of range, or `truth` is no assignment of the graph.
-
-    Notes
-    -----
     Complexity: O(n + matches) a draw.
     """
     if not 0 <= known < graph.n:

@@ -31,27 +31,14 @@ from anonymip.privacy.reading.text_tables import TextColumn, aligned, distinct, 
 
 @dataclass(frozen=True, eq=False)
 class CompleteRelease:
-    """A release with a row for every record: those that it leaves out are rows of stars.
+    """A release with a row for every record: those that it leaves out are rows of stars."""
 
-    Parameters
-    ----------
-    original
-        The n records.
-    published
-        n rows; those added show the untouched values of the records that are left out.
-    absent
-        (n,) which rows are added.
-    in_order
-        Whether row i belongs to the record in place i.
-    known
-        Untouched columns whose values the adversary knows of every person.
-    """
-
-    original: Original
+    original: Original  # the n records
+    #: n rows; those added show the untouched values of the records that are left out.
     published: PublishedTable
-    absent: NDArray[np.bool_]
-    in_order: bool
-    known: tuple[str, ...]
+    absent: NDArray[np.bool_]  # (n,) which rows are added
+    in_order: bool  # whether row i belongs to the record in place i
+    known: tuple[str, ...]  # untouched columns whose values the adversary knows of every person
 
     @classmethod
     def of(
@@ -205,32 +192,17 @@ class _Matches:
 
 @dataclass(frozen=True, eq=False)
 class JoinedCandidates:
-    """How many rows can still be each record's, to who has all the releases.
+    """How many rows can still be each record's, to who has all the releases."""
 
-    Parameters
-    ----------
-    k
-        What is asked of every record: the least that a release promises, unless it was given.
-    linked_by
-        Columns that two releases publish untouched: rows of one record agree on them.
-    rows
-        (n,) row of each record in the original, from 0.
-    alone
-        (releases, n) rows of each release that can be the record's, by that release alone.
-    left
-        (releases, n) the same once all are joined.
-    problems
-        Why nothing could be counted, one sentence each.
-    in_order
-        Whether rows of two releases of classes are linked by the order of the original as well.
-    """
-
-    k: int
+    k: int  # what is asked of every record: the least that a release promises, unless it was given
+    #: Columns that two releases publish untouched: rows of one record agree on them.
     linked_by: tuple[str, ...]
-    rows: NDArray[np.int64]
+    rows: NDArray[np.int64]  # (n,) row of each record in the original, from 0
+    #: (releases, n) rows of each release that can be the record's, by that release alone.
     alone: NDArray[np.int64]
-    left: NDArray[np.int64]
-    problems: tuple[str, ...] = ()
+    left: NDArray[np.int64]  # (releases, n) the same once all are joined
+    problems: tuple[str, ...] = ()  # why nothing could be counted, one sentence each
+    #: Whether rows of two releases of classes are linked by the order of the original as well.
     in_order: bool = False
 
     @property
@@ -308,27 +280,12 @@ def joined_candidates(
 ) -> JoinedCandidates:
     """Count the rows that can still be each record's to who joins several releases of a table.
 
-    Parameters
-    ----------
-    original
-        The table of which all are releases.
-    releases
-        At least two.
-    manifests
-        One each, or None: the files beside the releases.
-    schema, separator, encoding, decimal, columns, hierarchies, sheet
-        As in :func:`~anonymip.privacy.verify`.
-    k
-        Rows that every record has to keep; default: the least k of the manifests.
+    `original`: the table of which all are releases. `releases`: at least two. `manifests`: one
+    each, or None: the files beside the releases. `schema, separator, encoding, decimal, columns,
+    hierarchies, sheet`: as in :func:`~anonymip.privacy.verify`. `k`: rows that every record has to
+    keep; default: the least k of the manifests. Raises InputError as `verify` does; if a release
+    breaks the format, or the releases do not treat missing values alike.
 
-    Raises
-    ------
-    InputError
-        As `verify` does; if a release breaks the format, or the releases do not treat missing
-        values alike.
-
-    Notes
-    -----
     The releases themselves are not verified. Complexity: linear in the number of matches, all of
     which are held in memory, for every round; few rounds are needed.
     """

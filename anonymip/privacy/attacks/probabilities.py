@@ -28,23 +28,13 @@ _BURN_IN = 50
 
 @dataclass(frozen=True, eq=False)
 class MatchProbabilities:
-    """The probability of each match.
+    """The probability of each match."""
 
-    Parameters
-    ----------
-    graph
-        The consistency graph.
-    probability
-        (matches,) for each entry of ``graph.records``; 0 where no assignment holds the match.
-    is_exact
-        (matches,) whether it was counted; else it is an estimate.
-    assignments
-        Number of assignments; None if not all parts of the graph were counted.
-    """
-
-    graph: MatchGraph
+    graph: MatchGraph  # the consistency graph
+    #: (matches,) for each entry of ``graph.records``; 0 where no assignment holds the match.
     probability: NDArray[np.float64]
-    is_exact: NDArray[np.bool_]
+    is_exact: NDArray[np.bool_]  # (matches,) whether it was counted; else it is an estimate
+    #: Number of assignments; None if not all parts of the graph were counted.
     assignments: int | None
 
     @property
@@ -64,24 +54,12 @@ def match_probabilities(
 ) -> MatchProbabilities:
     """Return the share of all assignments that hold each match.
 
-    Parameters
-    ----------
-    graph
-        Which records each row can be.
-    draws
-        Assignments drawn for the parts of the graph that are too large to count, parts of more
-        than 20 records connected by effective matches. The standard error of a share p
-        is that of the square root of p (1 - p) / draws at least, since draws follow each other.
-    seed
-        Of the draws.
+    `graph`: which records each row can be. `draws`: assignments drawn for the parts of the graph
+    that are too large to count, parts of more than 20 records connected by effective matches. The
+    standard error of a share p is that of the square root of p (1 - p) / draws at least, since
+    draws follow each other. `seed`: of the draws. Raises InputError if the graph has no assignment,
+    or `draws` is below 1.
 
-    Raises
-    ------
-    InputError
-        If the graph has no assignment, or `draws` is below 1.
-
-    Notes
-    -----
     Complexity: O(2^s s) for a part of s <= 20 records; about O(s) steps for a draw of a larger one.
     Draws are by a walk that takes the record from a row at random and hands records on until it
     is back: its steps are reversible, and all assignments are equally likely in the long run.
@@ -151,8 +129,6 @@ def linked_parts(
 
     Complexity: O(n + matches).
 
-    References
-    ----------
     .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
        Preserving Data Publishing, SIGMOD 2010, Theorem 1.
     """

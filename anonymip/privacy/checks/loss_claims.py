@@ -46,8 +46,6 @@ def normalised_penalty(
 
     Complexity: O(n m).
 
-    References
-    ----------
     K. Doka et al., "k-anonymization by freeform generalization", 2015, equations 1 to 3.
     """
     total = float(left_out * published.m * (1 if weights is None else weights.mean()))
@@ -102,8 +100,6 @@ def star_cost_problems(
 
     Complexity: O(m n log n).
 
-    References
-    ----------
     R. Bredereck et al., "Pattern-Guided k-Anonymity", 2013, Section 1.
     """
     lossy = np.empty((published.n, published.m), np.bool_)

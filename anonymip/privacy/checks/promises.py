@@ -123,8 +123,6 @@ def far_classes(
     compared without rounding. `ordered`: whether numbers lie on a line, if all values are numbers;
     equal numbers are one value.
 
-    Notes
-    -----
     The distance is half the sum of the differences between the shares of the values. On a line of v
     values it is the sum of the differences between the shares of values up to each, divided by
     v - 1. Complexity: O(n + classes x values), in whole numbers of any size.

@@ -71,8 +71,6 @@ class Containment:
     `cells`: the distinct cells. `levels`: sorted distinct original values: float64, or object array
     of texts.
 
-    Notes
-    -----
     A cell contains the levels from `first` to `last` (inclusive), or, if it is a set, the levels
     listed for it.
     """
@@ -187,8 +185,6 @@ class BitTable:
 
     `codes`: (c, m) cell codes of the classes. `containments`: one per column.
 
-    Notes
-    -----
     A question costs O(c m / 64) word operations; memory is c bits per column and bucket.
     """
 
@@ -316,21 +312,12 @@ class Consistency(Protocol):
 class MatchGraph:
     """A consistency graph that is given match by match, every record a type of its own.
 
-    Parameters
-    ----------
-    start
-        (n + 1,) where the matches of each published row begin in `records`; the last entry ends it.
-    records
-        Original records that each row can be.
-
-    Raises
-    ------
-    InputError
-        If the two do not describe a graph of n records and n rows.
+    Raises InputError if the two do not describe a graph of n records and n rows.
     """
 
+    #: (n + 1,) where the matches of each published row begin in `records`; the last entry ends it.
     start: NDArray[np.int64]
-    records: NDArray[np.int64]
+    records: NDArray[np.int64]  # original records that each row can be
 
     def __post_init__(self) -> None:
         start, records = np.asarray(self.start, np.int64), np.asarray(self.records, np.int64)
@@ -409,8 +396,6 @@ class PublishedMatches:
     numbers that records, or rows, of one type must share; they do not matter for what contains
     what. None means no labels.
 
-    Notes
-    -----
     Rows with narrow cells come first, so that limited answers name the tightest rows. A question
     for the rows of a record costs O(b m / 64) word operations, one for the records of a row
     O(a m) comparisons.

@@ -76,8 +76,6 @@ class GraphPart:
     `graph`: the whole graph; it has as many records as rows. `k`: disjoint assignments that will be
     asked for; it sizes the first part.
 
-    Notes
-    -----
     Memory grows with the matches that are looked at, not with those there are. A release that
     fails may need all matches of the records that are reached from the deficient ones.
     """
@@ -158,8 +156,6 @@ class GraphPart:
     def effective_part(self) -> NDArray[np.bool_]:
         """Return which of the part's matches are effective within it; an assignment is known.
 
-        Notes
-        -----
         Send an arrow from each record to the rows that contain it, and from each row of an
         assignment to its record: a match is effective if it closes a cycle, so both its ends lie
         in one strongly connected component. Complexity: linear in the matches.

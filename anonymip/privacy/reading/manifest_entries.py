@@ -177,37 +177,20 @@ MISSING_POLICIES = ("error", "category", "drop", "own")
 
 @dataclass(frozen=True)
 class Column:
-    """One published column as the manifest declares it.
+    """One published column as the manifest declares it."""
 
-    Parameters
-    ----------
-    name
-        Its name in the original.
-    role
-        ``"quasi-identifier"``, ``"sensitive"``, ``"keep"`` or ``"pseudonym"``.
-    kind
-        ``"numeric"``, ``"categorical"``, ``"hierarchical"`` or ``"date"``; "categorical" for
-        columns published untouched.
-    publish
-        ``"range"``, ``"set"`` or ``"node"``.
-    integer
-        Whether its numbers are whole.
-    domain
-        Declared domain: two numbers, or all texts; None if it is what the original holds. Of dates
-        and of numbers in steps what stands for the ends.
-    scale
-        What numbers stand for the values of a numeric column or of dates.
-    missing
-        What becomes of its missing values; None is what becomes of those of the table.
-    """
-
-    name: str
-    role: str
+    name: str  # its name in the original
+    role: str  # ``"quasi-identifier"``, ``"sensitive"``, ``"keep"`` or ``"pseudonym"``
+    #: ``"numeric"``, ``"categorical"``, ``"hierarchical"`` or ``"date"``; "categorical" for columns
+    #: published untouched.
     kind: str = "categorical"
-    publish: str = "set"
-    integer: bool = False
+    publish: str = "set"  # ``"range"``, ``"set"`` or ``"node"``
+    integer: bool = False  # whether its numbers are whole
+    #: Declared domain: two numbers, or all texts; None if it is what the original holds. Of dates
+    #: and of numbers in steps what stands for the ends.
     domain: tuple[float, float] | tuple[str, ...] | None = None
-    scale: Scale = EXACT
+    scale: Scale = EXACT  # what numbers stand for the values of a numeric column or of dates
+    #: What becomes of its missing values; None is what becomes of those of the table.
     missing: str | None = None
 
     @property

@@ -21,37 +21,22 @@ from anonymip.privacy.reading.text_tables import TextColumn, TextTable, distinct
 
 @dataclass(frozen=True, eq=False)
 class Original:
-    """The original records that had to be published.
+    """The original records that had to be published."""
 
-    Parameters
-    ----------
-    columns
-        The m quasi-identifiers, with the domain that holds: of the hierarchy, of the schema, else
-        of the manifest.
-    levels
-        Sorted distinct values of each quasi-identifier: float64, a missing one infinite, or object
-        array of texts.
-    codes
-        (n, m) int32, index of each value in `levels`.
-    untouched
-        Sensitive and kept columns by name, (n,) texts each.
-    rows
-        (n,) row of each record in the source, from 0; gaps where records were left out.
-    dropped
-        Records that the missing policy left out.
-    units
-        (n,) texts of the column that says whom a row is about; None if there is none.
-    ids
-        (n,) texts of the columns in whose place there are pseudonyms; null where no id is.
-    """
-
+    #: The m quasi-identifiers, with the domain that holds: of the hierarchy, of the schema, else of
+    #: the manifest.
     columns: tuple[Column, ...]
+    #: Sorted distinct values of each quasi-identifier: float64, a missing one infinite, or object
+    #: array of texts.
     levels: tuple[NDArray[np.generic], ...]
-    codes: NDArray[np.int32]
-    untouched: dict[str, TextColumn]
+    codes: NDArray[np.int32]  # (n, m) int32, index of each value in `levels`
+    untouched: dict[str, TextColumn]  # sensitive and kept columns by name, (n,) texts each
+    #: (n,) row of each record in the source, from 0; gaps where records were left out.
     rows: NDArray[np.int64]
-    dropped: int = 0
+    dropped: int = 0  # records that the missing policy left out
+    #: (n,) texts of the column that says whom a row is about; None if there is none.
     units: TextColumn | None = None
+    #: (n,) texts of the columns in whose place there are pseudonyms; null where no id is.
     ids: Mapping[str, TextColumn] = field(default_factory=dict)
 
     @property
@@ -390,27 +375,13 @@ def _texts(table: Mapping[str, Any], key: str, file: Path) -> tuple[str, ...] | 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """All that is known of a release before its table is read.
+    """All that is known of a release before its table is read."""
 
-    Parameters
-    ----------
-    manifest
-        What is declared of the release.
-    schema
-        The schema of the original; None if none was given.
-    source
-        The original as texts.
-    hierarchies
-        Of the hierarchical columns, by name.
-    records
-        The original as the manifest declares it.
-    """
-
-    manifest: Manifest
-    schema: Schema | None
-    source: TextTable
-    hierarchies: dict[str, Nodes]
-    records: Original
+    manifest: Manifest  # what is declared of the release
+    schema: Schema | None  # the schema of the original; None if none was given
+    source: TextTable  # the original as texts
+    hierarchies: dict[str, Nodes]  # of the hierarchical columns, by name
+    records: Original  # the original as the manifest declares it
 
 
 def read_inputs(

@@ -46,26 +46,13 @@ NAMED_PROBLEMS = 5
 
 @dataclass(frozen=True, eq=False)
 class PublishedTable:
-    """A release of n rows and m quasi-identifiers, as its reader sees it.
+    """A release of n rows and m quasi-identifiers, as its reader sees it."""
 
-    Parameters
-    ----------
-    columns
-        The m quasi-identifiers.
-    cells
-        For each quasi-identifier the distinct published cells.
-    codes
-        (n, m) int32, index of each row's cell in `cells`.
-    untouched
-        Sensitive and kept columns by name, (n,) texts each.
-    pseudonyms
-        Columns of pseudonyms by name, likewise.
-    """
-
-    columns: tuple[Column, ...]
-    cells: tuple[tuple[Cell, ...], ...]
-    codes: NDArray[np.int32]
-    untouched: dict[str, TextColumn]
+    columns: tuple[Column, ...]  # the m quasi-identifiers
+    cells: tuple[tuple[Cell, ...], ...]  # for each quasi-identifier the distinct published cells
+    codes: NDArray[np.int32]  # (n, m) int32, index of each row's cell in `cells`
+    untouched: dict[str, TextColumn]  # sensitive and kept columns by name, (n,) texts each
+    #: Columns of pseudonyms by name, likewise.
     pseudonyms: dict[str, TextColumn] = field(default_factory=dict)
 
     @property
@@ -164,20 +151,10 @@ def read_release(
 ) -> PublishedTable:
     """Read a release back.
 
-    Parameters
-    ----------
-    release
-        Path of the CSV or Parquet file, or the data frame.
-    manifest
-        The manifest, its path, or None: the file beside the release.
-    hierarchies
-        Hierarchies by column; None reads nodes without knowing what they cover.
-
-    Raises
-    ------
-    InputError
-        If release, manifest or a hierarchy cannot be read, or break the format; the message names
-        the first offence.
+    `release`: path of the CSV or Parquet file, or the data frame. `manifest`: the manifest, its
+    path, or None: the file beside the release. `hierarchies`: hierarchies by column; None reads
+    nodes without knowing what they cover. Raises InputError if release, manifest or a hierarchy
+    cannot be read, or break the format; the message names the first offence.
     """
     claims = read_manifest(manifest, release)
     known = None

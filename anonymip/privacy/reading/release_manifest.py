@@ -443,23 +443,10 @@ def is_table_of(
 ) -> bool | None:
     """Return whether a manifest was written for this very file.
 
-    Parameters
-    ----------
-    release
-        Path of the table.
-    manifest
-        The manifest, its path, or None: the file ``<release>.manifest.json``.
-
-    Returns
-    -------
-    bool or None
-        None if that cannot be said: the manifest holds no digest, as those of version 0.6 and
-        before, or the table is a data frame, which has no bytes of its own.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or unreadable, or the manifest is malformed.
+    `release`: path of the table. `manifest`: the manifest, its path, or None: the file
+    ``<release>.manifest.json``. Returns: None if that cannot be said: the manifest holds no digest,
+    as those of version 0.6 and before, or the table is a data frame, which has no bytes of its own.
+    Raises InputError if a file is missing or unreadable, or the manifest is malformed.
     """
     return _has_digest(release, read_manifest(manifest, release).table.sha256)
 

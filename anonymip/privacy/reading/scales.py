@@ -33,26 +33,15 @@ _EVERYTHING = "[..]"
 
 @dataclass(frozen=True)
 class Scale:
-    """What numbers stand for the values of a numeric column or of one of dates.
+    """What numbers stand for the values of a numeric column or of one of dates."""
 
-    Parameters
-    ----------
-    unit
-        Unit of dates, numbered from the one of 1 January 1970; None of numbers.
-    form
-        Form of dates that are texts, None for ISO 8601.
-    step
-        Width of the steps that numbers are counted in, None for exact numbers.
-    integer
-        Whether numbers are whole.
-    most, least
-        Where the open groups begin; None for no such group.
-    """
-
+    #: Unit of dates, numbered from the one of 1 January 1970; None of numbers.
     unit: str | None = None
-    form: str | None = None
+    form: str | None = None  # form of dates that are texts, None for ISO 8601
+    #: Width of the steps that numbers are counted in, None for exact numbers.
     step: Fraction | None = None
-    integer: bool = False
+    integer: bool = False  # whether numbers are whole
+    #: Where the open groups begin; None for no such group.
     most: float | None = None
     least: float | None = None
 

@@ -44,27 +44,14 @@ class TextColumn:
 
 @dataclass(frozen=True, eq=False)
 class TextTable:
-    """A table of n rows whose columns are texts, by name in the order of the source.
+    """A table of n rows whose columns are texts, by name in the order of the source."""
 
-    Parameters
-    ----------
-    columns
-        The columns.
-    rows
-        Number of rows.
-    has_labels
-        Whether a data frame has row labels other than 0, 1, ..., n - 1.
-    has_notes
-        Whether a data frame or a Parquet file carries notes of pandas beside the table.
-    labels
-        The row labels of a data frame.
-    """
-
-    columns: dict[str, TextColumn]
-    rows: int
-    has_labels: bool = False
+    columns: dict[str, TextColumn]  # the columns
+    rows: int  # number of rows
+    has_labels: bool = False  # whether a data frame has row labels other than 0, 1, ..., n - 1
+    #: Whether a data frame or a Parquet file carries notes of pandas beside the table.
     has_notes: bool = False
-    labels: pd.Index | None = None
+    labels: pd.Index | None = None  # the row labels of a data frame
 
 
 def read_table(

@@ -42,15 +42,11 @@ class SensitiveScale:
         `counts`: (classes, values) records of each class with each value. `sizes`: (classes,)
         records of each class. `most`: numerator and denominator of the fraction.
 
-        Notes
-        -----
         The distance is half the sum of the differences between the shares of each value; on an
         ordered scale the sum of the differences between the shares up to each value, divided by one
         less than the number of values [1]_. It is computed in whole numbers, without rounding, of
         any size. Complexity: O(classes x values).
 
-        References
-        ----------
         .. [1] N. Li, T. Li, S. Venkatasubramanian: t-Closeness: Privacy Beyond k-Anonymity and
            l-Diversity, ICDE 2007, doi:10.1109/ICDE.2007.367856.
         """
@@ -369,16 +365,10 @@ class Units(Diversity):
     A class with k distinct units has k distinct values of the column that names them. All that
     keeps distinct diversity keeps this as well. Counted columns are that of the units, and where
     rows are to be diverse too the sensitive ones behind it.
-
-    Parameters
-    ----------
-    column
-        Whose values are the units.
-    beside
-        What the rows of a class must hold of the sensitive columns; None asks for nothing.
     """
 
-    column: str = ""
+    column: str = ""  # whose values are the units
+    #: What the rows of a class must hold of the sensitive columns; None asks for nothing.
     beside: Diversity | None = None
 
     def asked_of(self, column: int) -> tuple[int, int, int]:
@@ -394,10 +384,7 @@ class Units(Diversity):
         several rows go to both parts. One that cannot be cut has 2k - 1 - 2 d of the others at
         most, and d below k.
 
-        Parameters
-        ----------
-        units
-            (n, 1) codes of all records.
+        `units`: (n, 1) codes of all records.
         """
         rows = np.sort(np.bincount(units[:, 0]))[::-1]
         several = rows[: min(self.distinct - 1, int(np.sum(rows > 1)))]
@@ -475,8 +462,6 @@ def lacking_records(
     that each original can be. `matching`: (n,) original of each published record, whose values the
     row shows. Complexity: O(edges log k) for each column.
 
-    References
-    ----------
     .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
        Preserving Data Publishing, SIGMOD 2010, Section 6.
     """

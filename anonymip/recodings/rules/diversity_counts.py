@@ -18,22 +18,15 @@ from anonymip.runtime.packed import Packed
 
 
 class DiversityRule(Packed):
-    """What a diversity asks of the sensitive values of rows, closeness left out.
+    """What a diversity asks of the sensitive values of rows, closeness left out."""
 
-    Parameters
-    ----------
-    values
-        (rows, columns) int64, sensitive values, numbered through all columns; (rows, 0) without a
-        diversity.
-    starts
-        (columns + 1,) int64, where the numbers of each column begin; the last entry ends them.
-    asked
-        (columns, 3) int64, of each column a numerator, a denominator and a number: no value makes
-        up more than denominator/numerator of a set, and a set has so many values at least.
-    """
-
+    #: (rows, columns) int64, sensitive values, numbered through all columns; (rows, 0) without a
+    #: diversity.
     values: Ints
+    #: (columns + 1,) int64, where the numbers of each column begin; the last entry ends them.
     starts: Ints
+    #: (columns, 3) int64, of each column a numerator, a denominator and a number: no value makes up
+    #: more than denominator/numerator of a set, and a set has so many values at least.
     asked: Ints
 
     def of_rows(self, rows: NDArray[np.integer]) -> DiversityRule:
@@ -42,18 +35,11 @@ class DiversityRule(Packed):
 
 
 class ValueCounts(Packed):
-    """How often a set holds each sensitive value; a set that only grows may keep its past.
+    """How often a set holds each sensitive value; a set that only grows may keep its past."""
 
-    Parameters
-    ----------
-    held
-        (values,) rows with each value.
-    most, tied, distinct
-        (levels, columns) rows that share a most frequent value, how many values are as frequent,
-        and how many values there are. A depth-first search has a level for each size, others one.
-    """
-
-    held: Ints
+    held: Ints  # (values,) rows with each value
+    #: (levels, columns) rows that share a most frequent value, how many values are as frequent, and
+    #: how many values there are. A depth-first search has a level for each size, others one.
     most: Ints
     tied: Ints
     distinct: Ints
