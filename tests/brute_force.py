@@ -16,32 +16,16 @@ from typing import Any, NamedTuple
 
 @dataclass(frozen=True)
 class Column:
-    """One quasi-identifier with all its values.
+    """One quasi-identifier with all its values."""
 
-    Parameters
-    ----------
-    values
-        One a record.
-    numeric
-        Whether the values are numbers; else texts.
-    domain
-        Lowest and highest permissible number, or all permissible texts; None takes the observed.
-    as_set
-        Whether a published cell lists its values; else it is a range.
-    integer
-        Whether the numbers are whole.
-    weight
-        Importance.
-    paths
-        Generalization hierarchy: for each permissible value its path to the root.
-    """
-
-    values: tuple[Any, ...]
-    numeric: bool = True
+    values: tuple[Any, ...]  # one a record
+    numeric: bool = True  # whether the values are numbers; else texts
+    #: Lowest and highest permissible number, or all permissible texts; None takes the observed.
     domain: tuple[Any, ...] | None = None
-    as_set: bool = False
-    integer: bool = False
-    weight: float = 1.0
+    as_set: bool = False  # whether a published cell lists its values; else it is a range
+    integer: bool = False  # whether the numbers are whole
+    weight: float = 1.0  # importance
+    #: Generalization hierarchy: for each permissible value its path to the root.
     paths: tuple[tuple[str, ...], ...] = ()
 
     @property
@@ -53,32 +37,19 @@ class Column:
 
 
 class Cell(NamedTuple):
-    """What is published of one attribute, and what is known of the attribute.
+    """What is published of one attribute, and what is known of the attribute."""
 
-    Parameters
-    ----------
-    numeric, weight, size
-        Of the attribute; `size` is the number of permissible values.
-    lower, upper
-        Ends of the published range; 0 where there is none.
-    distinct
-        Number of published values; None for a range of real numbers.
-    width
-        Published range over the domain's; 0 where there is none.
-    starred
-        Whether the cell is suppressed.
-    level, height
-        Of the published node and of the root of a hierarchy; 0 where there is none.
-    """
-
+    #: Of the attribute; `size` is the number of permissible values.
     numeric: bool
     weight: float
     size: int
+    #: Ends of the published range; 0 where there is none.
     lower: float
     upper: float
-    distinct: int | None
-    width: float
-    starred: bool
+    distinct: int | None  # number of published values; None for a range of real numbers
+    width: float  # published range over the domain's; 0 where there is none
+    starred: bool  # whether the cell is suppressed
+    #: Of the published node and of the root of a hierarchy; 0 where there is none.
     level: int = 0
     height: int = 0
 
@@ -226,27 +197,17 @@ def hierarchy_loss(cells: Sequence[Cell]) -> float:
 
 @dataclass(frozen=True)
 class Rules:
-    """What a class must obey beside its size.
+    """What a class must obey beside its size."""
 
-    Parameters
-    ----------
-    sensitive
-        Columns of sensitive values.
-    l, distinct
-        No value in more than 1/l of a class; so many values at least.
-    caps
-        Attribute and the most its cell may cover: range, number of values, or level.
-    apart
-        Attribute and two values that no cell may cover both.
-    units, of_units
-        Whom each record is about, and how many of these a class must hold; 0 for any number.
-    """
-
-    sensitive: tuple[tuple[Any, ...], ...] = ()
+    sensitive: tuple[tuple[Any, ...], ...] = ()  # columns of sensitive values
+    #: No value in more than 1/l of a class; so many values at least.
     l: Fraction = Fraction(1)  # noqa: E741
     distinct: int = 1
+    #: Attribute and the most its cell may cover: range, number of values, or level.
     caps: tuple[tuple[int, float], ...] = ()
+    #: Attribute and two values that no cell may cover both.
     apart: tuple[tuple[int, Any, Any], ...] = ()
+    #: Whom each record is about, and how many of these a class must hold; 0 for any number.
     units: tuple[Any, ...] = ()
     of_units: int = 0
 
@@ -297,10 +258,7 @@ def release_loss(table: Table, loss: NaiveLoss, groups: Groups) -> float:
 def partitions(n: int, k: int, suppression: bool = False) -> Iterator[Groups]:
     """Yield all partitions of n records into groups of k or more.
 
-    Parameters
-    ----------
-    suppression
-        Whether records may be left out.
+    `suppression`: whether records may be left out.
     """
     yield from _partitions(tuple(range(n)), k, suppression)
 
@@ -329,10 +287,7 @@ def optimum(
 ) -> float:
     """Return the least loss of all releases; infinite if none obeys the rules.
 
-    Parameters
-    ----------
-    worst
-        Whether the largest loss of a record counts, instead of the sum.
+    `worst`: whether the largest loss of a record counts, instead of the sum.
     """
     n = len(table[0].values)
     known: dict[tuple[int, ...], float] = {}

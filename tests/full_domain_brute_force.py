@@ -38,21 +38,11 @@ LIKING_STARS = Loss(liking_stars, naive_liking_stars)
 
 @dataclass(frozen=True)
 class FullDomainCase:
-    """A small table, and what of full-domain generalization is asked for.
+    """A small table, and what of full-domain generalization is asked for."""
 
-    Parameters
-    ----------
-    case
-        Table, k, objective, and a diversity among its rules.
-    recoding
-        Says how many may be suppressed.
-    most
-        The same as a number.
-    """
-
-    case: Case
-    recoding: FullDomain
-    most: int
+    case: Case  # table, k, objective, and a diversity among its rules
+    recoding: FullDomain  # says how many may be suppressed
+    most: int  # the same as a number
 
     def problem(self) -> Problem:
         """Return the problem for the package."""

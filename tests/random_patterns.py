@@ -19,29 +19,14 @@ NAMES = "abcd"
 
 @dataclass(frozen=True)
 class PatternCase:
-    """A table of texts, a mask, and what is asked.
+    """A table of texts, a mask, and what is asked."""
 
-    Parameters
-    ----------
-    rows
-        The records.
-    sensitive
-        A sensitive value for each.
-    k
-        Records that must look alike.
-    mask
-        The patterns.
-    costs
-        Cost of a star by column.
-    single_use, suppression, diversity
-        As in the recoding and the problem.
-    """
-
-    rows: tuple[tuple[str, ...], ...]
-    sensitive: tuple[str, ...]
-    k: int
-    mask: Mask
-    costs: tuple[float, ...]
+    rows: tuple[tuple[str, ...], ...]  # the records
+    sensitive: tuple[str, ...]  # A sensitive value for each
+    k: int  # records that must look alike
+    mask: Mask  # the patterns
+    costs: tuple[float, ...]  # cost of a star by column
+    #: As in the recoding and the problem.
     single_use: bool = False
     suppression: bool = False
     diversity: Diversity | None = None
@@ -195,16 +180,9 @@ def pattern_cases(
 ) -> PatternCase:
     """Return small cases whose optimum an oracle can still find.
 
-    Parameters
-    ----------
-    draw
-        Hypothesis's.
-    most_records, most_columns, most_patterns
-        Sizes; patterns to the power of records assignments are tried.
-    ruled
-        Whether single use, suppression and diversity occur.
-    close
-        Whether every case asks for t-closeness, of texts or of numbers.
+    `draw`: hypothesis's. `most_records, most_columns, most_patterns`: sizes; patterns to the power
+    of records assignments are tried. `ruled`: whether single use, suppression and diversity occur.
+    `close`: whether every case asks for t-closeness, of texts or of numbers.
     """
     m = draw(st.integers(2, most_columns))
     n = draw(st.integers(2, most_records))

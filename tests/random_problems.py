@@ -150,30 +150,14 @@ SWINGING = Loss(swinging, naive_swinging)
 
 @dataclass(frozen=True)
 class Case:
-    """A small problem, for the package and for brute force.
+    """A small problem, for the package and for brute force."""
 
-    Parameters
-    ----------
-    columns
-        The table.
-    k
-        The privacy parameter.
-    loss
-        The objective.
-    suppression
-        Whether records may be suppressed.
-    rules
-        Diversity and limits; None for none.
-    worst
-        Whether the largest loss of a record counts, instead of the sum.
-    """
-
-    columns: tuple[Column, ...]
-    k: int
-    loss: Loss
-    suppression: bool = False
-    rules: Rules | None = None
-    worst: bool = False
+    columns: tuple[Column, ...]  # the table
+    k: int  # the privacy parameter
+    loss: Loss  # the objective
+    suppression: bool = False  # whether records may be suppressed
+    rules: Rules | None = None  # diversity and limits; None for none
+    worst: bool = False  # whether the largest loss of a record counts, instead of the sum
 
     @property
     def n(self) -> int:

@@ -241,23 +241,12 @@ Act: TypeAlias = Callable[[Path, pytest.MonkeyPatch], object]
 
 @dataclass(frozen=True)
 class Run:
-    """Something that writes, and what comes of it.
+    """Something that writes, and what comes of it."""
 
-    Parameters
-    ----------
-    name
-        For people.
-    act
-        Takes the folder to write into, which is the working directory.
-    by
-        The functions that stage the files.
-    private, public
-        Patterns of the files.
-    """
-
-    name: str
-    act: Act
-    by: tuple[str, ...]
+    name: str  # for people
+    act: Act  # takes the folder to write into, which is the working directory
+    by: tuple[str, ...]  # the functions that stage the files
+    #: Patterns of the files.
     private: tuple[str, ...] = ()
     public: tuple[str, ...] = ()
 

@@ -14,12 +14,7 @@ from tests.fuzzing.solving import Findings, run_solves
 def run_case(seed: int, index: int, only: str | None = None) -> Findings:
     """Return what a case brought.
 
-    Parameters
-    ----------
-    seed, index
-        They determine the case.
-    only
-        The area to draw from; None draws one.
+    `seed, index`: they determine the case. `only`: the area to draw from; None draws one.
     """
     rng = random.Random(f"{seed}:{index}")
     area = draw_area(rng, only)

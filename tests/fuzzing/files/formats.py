@@ -51,29 +51,14 @@ class Unreadable(Exception):
 
 @dataclass
 class Case:
-    """A damaged file and the command that reads it.
+    """A damaged file and the command that reads it."""
 
-    Parameters
-    ----------
-    format
-        What the file is.
-    file
-        The damaged file.
-    arguments
-        Of the command.
-    outputs
-        Files that it may write.
-    asked
-        What the release must keep, as far as the judge knows.
-    reread
-        What is asked of the release of a damaged table, read again by the judge.
-    """
-
-    format: str
-    file: Path
-    arguments: list[str]
-    asked: Asked
-    outputs: list[Path] = field(default_factory=list)
+    format: str  # what the file is
+    file: Path  # the damaged file
+    arguments: list[str]  # of the command
+    asked: Asked  # what the release must keep, as far as the judge knows
+    outputs: list[Path] = field(default_factory=list)  # files that it may write
+    #: What is asked of the release of a damaged table, read again by the judge.
     reread: Callable[[], Asked] | None = None
 
 

@@ -38,14 +38,8 @@ def run_file_case(
 ) -> Findings:
     """Return what a damaged file brought; one file counts as one solve.
 
-    Parameters
-    ----------
-    seed, index
-        They determine the case.
-    only
-        The format; None draws one.
-    show
-        Gets the command, the damaged file and what the command says.
+    `seed, index`: they determine the case. `only`: the format; None draws one. `show`: gets the
+    command, the damaged file and what the command says.
     """
     rng = random.Random(f"file {seed}:{index}")
     names = list(FORMATS)

@@ -221,16 +221,8 @@ def damage_lines(
 ) -> str:
     """Return lines of ``key = value`` with one to three damages.
 
-    Parameters
-    ----------
-    rng
-        What draws them.
-    text
-        The lines.
-    fitting
-        Values of the kind that each key takes; half of all damages are of these.
-    values
-        Values of any kind.
+    `rng`: what draws them. `text`: the lines. `fitting`: values of the kind that each key takes;
+    half of all damages are of these. `values`: values of any kind.
     """
     lines = text.splitlines()
     for _ in range(rng.choice([1, 1, 2, 3])):

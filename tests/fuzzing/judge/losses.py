@@ -13,22 +13,14 @@ from tests.fuzzing.judge.table import STAR, Cell, Column, Table
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss of published records, or of the members of classes.
+    """A loss of published records, or of the members of classes."""
 
-    Parameters
-    ----------
-    name
-        gcp, leaf-loss, set-gcp, liang-gcp, weighted-loss, weighted-loss-binary, hierarchy-loss,
-        suppressions, bottleneck-gcp, affine, product, largest or sse.
-    costs
-        Of suppressions, affine, product (added to each factor) and largest: one a column.
-    constant
-        Of affine: what every record costs in any case.
-    """
-
+    #: gcp, leaf-loss, set-gcp, liang-gcp, weighted-loss, weighted-loss-binary, hierarchy-loss,
+    #: suppressions, bottleneck-gcp, affine, product, largest or sse.
     name: str = "gcp"
+    #: Of suppressions, affine, product (added to each factor) and largest: one a column.
     costs: tuple[float, ...] = ()
-    constant: float = 0.0
+    constant: float = 0.0  # of affine: what every record costs in any case
 
     @property
     def worst(self) -> bool:

@@ -17,12 +17,8 @@ from tests.fuzzing.judge.table import Table, members
 class Sets:
     """What every set of records loses, as whole numbers over one denominator.
 
-    Parameters
-    ----------
-    table, loss, rules
-        What is asked.
-    charge
-        What a set loses; None where it is not allowed, whatever the rules say.
+    `table, loss, rules`: what is asked. `charge`: what a set loses; None where it is not allowed,
+    whatever the rules say.
     """
 
     def __init__(
@@ -128,10 +124,7 @@ def best_regular(sets: Sets, degrees: Sequence[int]) -> int | None:
 def best_freeform(sets: Sets, k: int, larger: bool) -> int | None:
     """Return the least loss of a regular cover.
 
-    Parameters
-    ----------
-    larger
-        Whether sets of more than k records may be needed, as under a diversity.
+    `larger`: whether sets of more than k records may be needed, as under a diversity.
     """
     sizes = range(k, sets.n + 1) if larger else [k]
     found = [best_regular(sets, [size] * sets.n) for size in sizes]

@@ -17,27 +17,18 @@ _ROUNDING = Fraction(1, 10**9)
 
 @dataclass(frozen=True)
 class Rules:
-    """What is forbidden.
+    """What is forbidden."""
 
-    Parameters
-    ----------
-    l, distinct, t, ordered
-        Diversity and closeness of sensitive values; None, or 1, asks for nothing.
-    caps
-        Column and the most that its cells may cover.
-    apart
-        Column and two values that no cell may cover both.
-    unit
-        How many units a class must hold, which the first sensitive column of the table names; 0
-        where it does not.
-    """
-
+    #: Diversity and closeness of sensitive values; None, or 1, asks for nothing.
     l: float = 1  # noqa: E741
     distinct: int = 1
     t: float | None = None
     ordered: bool = False
-    caps: tuple[tuple[int, float], ...] = ()
+    caps: tuple[tuple[int, float], ...] = ()  # column and the most that its cells may cover
+    #: Column and two values that no cell may cover both.
     apart: tuple[tuple[int, Any, Any], ...] = ()
+    #: How many units a class must hold, which the first sensitive column of the table names; 0
+    #: where it does not.
     unit: int = 0
 
     @property

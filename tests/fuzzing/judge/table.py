@@ -21,26 +21,13 @@ ANYTHING: Cell = ("range", -inf, inf)
 
 @dataclass(frozen=True)
 class Scale:
-    """What the numbers of a column stand for: `values` of the column are numbers of this scale.
+    """What the numbers of a column stand for: `values` of the column are numbers of this scale."""
 
-    Parameters
-    ----------
-    told
-        What the table holds: dates or numbers, one a record.
-    unit
-        Of dates; None of numbers.
-    form
-        Of dates that are texts, None for ISO 8601.
-    step
-        Width of the steps of numbers, None for exact ones.
-    most, least
-        Numbers of the open groups, None for none.
-    """
-
-    told: tuple[Any, ...]
-    unit: str | None = None
-    form: str | None = None
-    step: float | None = None
+    told: tuple[Any, ...]  # what the table holds: dates or numbers, one a record
+    unit: str | None = None  # of dates; None of numbers
+    form: str | None = None  # of dates that are texts, None for ISO 8601
+    step: float | None = None  # width of the steps of numbers, None for exact ones
+    #: Numbers of the open groups, None for none.
     most: float | None = None
     least: float | None = None
 
@@ -67,37 +54,20 @@ class Scale:
 
 @dataclass(frozen=True)
 class Column:
-    """One quasi-identifier with the values of all records.
+    """One quasi-identifier with the values of all records."""
 
-    Parameters
-    ----------
-    name, kind
-        Kind is numeric, categorical or hierarchical.
-    values
-        Numbers or texts, one a record; of ranges a number may be missing.
-    domain
-        Declared: lowest and highest number, or all texts; None takes what is observed.
-    publish
-        range, set or node.
-    integer
-        Whether the numbers are whole.
-    weight
-        Importance.
-    paths
-        Of a hierarchical column: from every value of the domain to the root.
-    scale
-        Of dates, and of numbers in steps or with open groups.
-    """
-
+    #: Kind is numeric, categorical or hierarchical.
     name: str
     kind: str
-    values: tuple[Any, ...]
+    values: tuple[Any, ...]  # numbers or texts, one a record; of ranges a number may be missing
+    #: Declared: lowest and highest number, or all texts; None takes what is observed.
     domain: tuple[Any, ...] | None = None
-    publish: str = "range"
-    integer: bool = False
-    weight: float = 1.0
+    publish: str = "range"  # range, set or node
+    integer: bool = False  # whether the numbers are whole
+    weight: float = 1.0  # importance
+    #: Of a hierarchical column: from every value of the domain to the root.
     paths: tuple[tuple[str, ...], ...] = ()
-    scale: Scale | None = None
+    scale: Scale | None = None  # of dates, and of numbers in steps or with open groups
 
     @cached_property
     def ends(self) -> tuple[Fraction, Fraction]:
@@ -237,17 +207,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table.
+    """A table."""
 
-    Parameters
-    ----------
-    columns
-        The quasi-identifiers.
-    sensitive, kept
-        Further columns by name, one text a record.
-    """
-
-    columns: tuple[Column, ...]
+    columns: tuple[Column, ...]  # the quasi-identifiers
+    #: Further columns by name, one text a record.
     sensitive: tuple[tuple[str, tuple[str, ...]], ...] = ()
     kept: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
