@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonymip.privacy.arrays import Floats
 from anonymip.privacy.attacks.corruption import Corruption
 
 
@@ -23,7 +23,7 @@ class Spread:
     above: float  # share of the records whose risk is above 1 / k
 
     @classmethod
-    def of(cls, risks: NDArray[np.float64], k: int) -> Spread:
+    def of(cls, risks: Floats, k: int) -> Spread:
         """Summarise the risks of (n,) records."""
         above = float(np.mean(risks > 1 / k))
         # The mean of equal numbers may differ from them by its rounding.
@@ -87,7 +87,7 @@ class TableRisk:
     marketer: float
     sample: SampleRisk | None
     homogeneous: Mapping[str, tuple[int | None, int]]
-    by_record: NDArray[np.float64] = field(repr=False)
+    by_record: Floats = field(repr=False)
     units: int | None = None
 
     def to_dict(self) -> dict[str, Any]:

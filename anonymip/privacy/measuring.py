@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError, argument, unknown_name
+from anonymip.privacy.arrays import Floats, Ints
 from anonymip.privacy.attacks.corruption import (
     Corruption,
     in_some_assignment,
@@ -62,7 +62,7 @@ WORK = RiskWork()
 
 
 #: Units in the class of each record, and the fewest in a class of each unit.
-Counted = tuple[NDArray[np.int64], NDArray[np.int64]]
+Counted = tuple[Ints, Ints]
 
 
 class Reading(TypedDict, total=False):
@@ -253,7 +253,7 @@ def risk(
     return DisclosureRisk(measured.k, tuple(kinds), recoding, before, after, curve, found, unit)
 
 
-def _units(source: TextTable, unit: str, tokens: Sequence[str]) -> NDArray[np.int64]:
+def _units(source: TextTable, unit: str, tokens: Sequence[str]) -> Ints:
     """Return (n,) the unit of each row of a table; refuses rows without one."""
     column = column_of(source, unit)
     absent = int(missing_in(column, tokens).sum())
@@ -300,7 +300,7 @@ class _Measurement:
     weights: str | None
     decimal: str
     notes: list[str] = field(default_factory=list)
-    units: NDArray[np.int64] | None = None
+    units: Ints | None = None
 
     def table(
         self,
@@ -337,9 +337,7 @@ class _Measurement:
         found = self._of_classes(keys.labels, persons, weight, shown, counted)
         return replace(found, by_record=_by_record(found, keys.rows, source.rows))
 
-    def classes(
-        self, inputs: Inputs, published: PublishedTable, persons: NDArray[np.int64] | None
-    ) -> TableRisk:
+    def classes(self, inputs: Inputs, published: PublishedTable, persons: Ints | None) -> TableRisk:
         """Measure a release whose rows that look alike are classes."""
         weight = None
         if self.weights in published.untouched:
@@ -391,7 +389,7 @@ class _Measurement:
         published: PublishedTable,
         graph: MatchGraph,
         size: int,
-        persons: NDArray[np.int64] | None,
+        persons: Ints | None,
     ) -> TableRisk:
         """Measure a release whose rows have sets of their own, by the matches of its records."""
         real = in_some_assignment(graph, some_assignment(graph))
@@ -413,10 +411,10 @@ class _Measurement:
 
     def _of_classes(
         self,
-        labels: NDArray[np.int64],
-        persons: NDArray[np.int64] | None,
-        weight: NDArray[np.float64] | None,
-        sensitive: Mapping[str, NDArray[np.int64]],
+        labels: Ints,
+        persons: Ints | None,
+        weight: Floats | None,
+        sensitive: Mapping[str, Ints],
         counted: Counted | None,
     ) -> TableRisk:
         """Measure (n,) records by the classes that they are in; of units by those `counted`."""
@@ -436,8 +434,8 @@ class _Measurement:
 
     def _risks(
         self,
-        candidates: NDArray[np.int64],
-        persons: NDArray[np.int64] | None,
+        candidates: Ints,
+        persons: Ints | None,
         homogeneous: Mapping[str, tuple[int | None, int]],
         counted: Counted | None = None,
     ) -> TableRisk:
@@ -464,7 +462,7 @@ class _Measurement:
         )
 
 
-def _among_units(labels: NDArray[np.int64], units: NDArray[np.int64]) -> Counted:
+def _among_units(labels: Ints, units: Ints) -> Counted:
     """Return the units of the class of each record, and the fewest that each unit is among."""
     units = np.unique(units, return_inverse=True)[1].ravel().astype(np.int64)
     labels = np.unique(labels, return_inverse=True)[1].ravel().astype(np.int64)
@@ -474,7 +472,7 @@ def _among_units(labels: NDArray[np.int64], units: NDArray[np.int64]) -> Counted
     return by_record, fewest
 
 
-def _by_record(found: TableRisk, rows: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+def _by_record(found: TableRisk, rows: Ints, size: int) -> Floats:
     """Return (size,) the risks of the records at their rows of the table, NaN elsewhere."""
     everywhere = np.full(size, np.nan)
     everywhere[rows] = found.by_record
@@ -489,9 +487,7 @@ def _sensitive(inputs: Inputs, published: PublishedTable) -> list[tuple[str, Tex
     ]
 
 
-def _persons(
-    inputs: Inputs, published: PublishedTable, people: TextTable, decimal: str
-) -> NDArray[np.int64]:
+def _persons(inputs: Inputs, published: PublishedTable, people: TextTable, decimal: str) -> Ints:
     """Return (rows,) the persons of the population whom each published row can be."""
     told = replace(inputs.manifest, columns=inputs.manifest.quasi_identifiers)
     persons = encode_original(people, told, inputs.schema, inputs.hierarchies, decimal)

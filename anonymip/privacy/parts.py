@@ -24,6 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
+from anonymip.privacy.arrays import Floats, Ints
 from anonymip.privacy.checks.loss_claims import optimality_problems, relative_gap
 from anonymip.privacy.reading.cell_grammar import CellError
 from anonymip.privacy.reading.hierarchies import Paths
@@ -286,7 +287,7 @@ def _send(
     for column in claims.quasi_identifiers:
         if claims.policy_of(column) == "drop":
             gone |= absent[column.name]
-    keys: dict[str, NDArray[np.float64]] = {}
+    keys: dict[str, Floats] = {}
     ends, texts = {}, {}
     for column in claims.quasi_identifiers:
         name = column.name
@@ -301,10 +302,7 @@ def _send(
             continue
         if column.is_numeric:
             low, high = kept[numbers[kept].argmin()], kept[numbers[kept].argmax()]
-            ends[name] = (
-                (float(numbers[low]), values[low]),
-                (float(numbers[high]), values[high]),
-            )
+            ends[name] = ((float(numbers[low]), values[low]), (float(numbers[high]), values[high]))
         else:
             texts[name] = [values[at] for at in kept.tolist()]
             if (absent[name] & ~gone).any():
@@ -365,8 +363,8 @@ def _number(column: Column, text: str, file: str) -> float:
 
 
 def _rows_of(
-    cuts: _Cut | int, keys: Mapping[str, NDArray[np.float64]], rows: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], int]]:
+    cuts: _Cut | int, keys: Mapping[str, Floats], rows: Ints
+) -> Iterator[tuple[Ints, int]]:
     if isinstance(cuts, int):
         yield rows, cuts
         return

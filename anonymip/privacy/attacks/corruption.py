@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from anonymip.errors import InputError
+from anonymip.privacy.arrays import Flags, Floats, Ints
 from anonymip.privacy.attacks.probabilities import RandomAssignments, linked_parts, some_assignment
 from anonymip.privacy.graph.consistency import MatchGraph, PublishedMatches
 from anonymip.privacy.reading.hierarchies import Paths
@@ -83,9 +84,9 @@ class Identities:
     """How many identities everybody has left."""
 
     #: (n,) records that each published row can still be; 1 for known rows.
-    of_rows: NDArray[np.int64]
+    of_rows: Ints
     #: (n,) rows that each original record can still be; 1 for known records.
-    of_records: NDArray[np.int64]
+    of_records: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +96,8 @@ class Corruption:
     known: int  # number c of true matches known
     before: int  # identities of the record or row that has fewest, while none is known
     #: (draws,) identities left to the record or row, among the unknown ones, that has fewest.
-    least: NDArray[np.int64]
-    mean: NDArray[np.float64]  # (draws,) mean number of rows left to an unknown record
+    least: Ints
+    mean: Floats  # (draws,) mean number of rows left to an unknown record
 
     @property
     def beyond(self) -> int:
@@ -176,7 +177,7 @@ def measure_corruption(
     return Corruption(known, int(min(start.of_rows.min(), start.of_records.min())), least, mean)
 
 
-def _checked(graph: MatchGraph, truth: ArrayLike) -> NDArray[np.int64]:
+def _checked(graph: MatchGraph, truth: ArrayLike) -> Ints:
     held = np.asarray(truth, np.int64)
     matches = graph.rows * graph.n + graph.records
     if (
@@ -188,20 +189,16 @@ def _checked(graph: MatchGraph, truth: ArrayLike) -> NDArray[np.int64]:
     return held
 
 
-def _without(
-    graph: MatchGraph, rows: NDArray[np.int64], records: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def _without(graph: MatchGraph, rows: Ints, records: Ints) -> Flags:
     """Return (matches,) which matches there are if some rows are known to be some records."""
     record_of, row_of = np.full(graph.n, -1), np.full(graph.n, -1)
     record_of[rows], row_of[records] = records, rows
     theirs, whose = record_of[graph.rows], row_of[graph.records]
-    usable: NDArray[np.bool_] = (theirs < 0) & (whose < 0) | (theirs == graph.records)
+    usable: Flags = (theirs < 0) & (whose < 0) | (theirs == graph.records)
     return usable
 
 
-def in_some_assignment(
-    graph: MatchGraph, held: NDArray[np.int64], usable: NDArray[np.bool_] | None = None
-) -> NDArray[np.bool_]:
+def in_some_assignment(graph: MatchGraph, held: Ints, usable: Flags | None = None) -> Flags:
     """Return (matches,) which matches are in some assignment.
 
     `graph`: which records each row can be. `held`: (n,) an assignment. `usable`: (matches,) which
@@ -209,13 +206,11 @@ def in_some_assignment(
     """
     part = linked_parts(graph, held, usable)
     holder = np.argsort(held)
-    linked: NDArray[np.bool_] = part[graph.rows] == part[holder[graph.records]]
+    linked: Flags = part[graph.rows] == part[holder[graph.records]]
     return linked if usable is None else usable & linked
 
 
-def _identities(
-    graph: MatchGraph, held: NDArray[np.int64], usable: NDArray[np.bool_]
-) -> Identities:
+def _identities(graph: MatchGraph, held: Ints, usable: Flags) -> Identities:
     left = in_some_assignment(graph, held, usable)
     return Identities(
         np.bincount(graph.rows[left], minlength=graph.n),

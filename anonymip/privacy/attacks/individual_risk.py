@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import hyp2f1
+
+from anonymip.privacy.arrays import Floats
 
 #: From this frequency on the series is summed: its terms fall faster than 1 / C(2j, j), so that so
 #: many suffice, while the library's function fails on frequencies of hundreds.
 _SERIES_FROM, _TERMS = 30, 40
 
 
-def individual_risk(sample: ArrayLike, population: ArrayLike) -> NDArray[np.float64]:
+def individual_risk(sample: ArrayLike, population: ArrayLike) -> Floats:
     """Return the probability that a record of the sample is linked to the right person.
 
     Parameters
@@ -62,7 +64,7 @@ def individual_risk(sample: ArrayLike, population: ArrayLike) -> NDArray[np.floa
     return np.asarray(p / f * mean, np.float64)
 
 
-def match_share(sample: ArrayLike, population: ArrayLike) -> NDArray[np.float64]:
+def match_share(sample: ArrayLike, population: ArrayLike) -> Floats:
     """Return (cells,) the share p of the persons of each cell that is in the sample, at most 1."""
     f = np.asarray(sample, np.float64)
     return np.asarray(f / np.maximum(np.asarray(population, np.float64), f), np.float64)

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError
+from anonymip.privacy.arrays import Flags, Ints
 from anonymip.privacy.graph.consistency import Pairs, PublishedMatches
 from anonymip.privacy.graph.regularity import GraphPart
 from anonymip.privacy.reading.cell_grammar import SUPPRESSED
@@ -36,7 +36,7 @@ class CompleteRelease:
     original: Original  # the n records
     #: n rows; those added show the untouched values of the records that are left out.
     published: PublishedTable
-    absent: NDArray[np.bool_]  # (n,) which rows are added
+    absent: Flags  # (n,) which rows are added
     in_order: bool  # whether row i belongs to the record in place i
     known: tuple[str, ...]  # untouched columns whose values the adversary knows of every person
 
@@ -89,16 +89,16 @@ class CompleteRelease:
             tuple(name for name in names if name in known),
         )
 
-    def known_values(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def known_values(self, name: str) -> tuple[Ints, Ints]:
         """Return (n,) codes of the values of records, and of rows, in an untouched column."""
         return paired_codes(self.original.untouched[name], self.published.untouched[name])
 
-    def knowledge(self) -> NDArray[np.int64]:
+    def knowledge(self) -> Ints:
         """Return (n,) numbers of the records, equal where the adversary knows the same of two."""
         known = [self.known_values(name)[0] for name in self.known]
         return dense_rows(np.column_stack([self.original.codes, *known]))
 
-    def looks(self) -> NDArray[np.int64]:
+    def looks(self) -> Ints:
         """Return (n,) numbers of the rows, equal where two show the same beside their cells."""
         columns = [distinct(column.texts)[1] for column in self.published.untouched.values()]
         place = np.arange(self.original.n) * self.in_order
@@ -112,7 +112,7 @@ class JoinedView:
     same of two.
     """
 
-    def __init__(self, release: CompleteRelease, people: NDArray[np.int64]) -> None:
+    def __init__(self, release: CompleteRelease, people: Ints) -> None:
         self.release = release
         self._graph = PublishedMatches(release.original, release.published, people, release.looks())
         self._person = people[self._graph.first_records]
@@ -158,13 +158,13 @@ class JoinedView:
         other._source, other._target = other._source[left], other._target[left]
         return not (kept.all() and left.all())
 
-    def rows_of_records(self) -> NDArray[np.int64]:
+    def rows_of_records(self) -> Ints:
         """Return (n,) how many published rows can be each record's."""
         units = np.where(self._absent, 0, self._graph.row_units)[self._target]
         counts = np.bincount(self._source, units, len(self._person)).astype(np.int64)
         return counts[self._graph.record_type]
 
-    def _keys(self, link: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+    def _keys(self, link: Ints, width: int) -> Ints:
         """Return for each match a number of who it is about and what links its row."""
         return self._person[self._source] * width + link[self._graph.first_rows][self._target]
 
@@ -172,19 +172,17 @@ class JoinedView:
 class _Matches:
     """Some matches of a graph, with its types of records and rows."""
 
-    def __init__(
-        self, graph: PublishedMatches, source: NDArray[np.int64], target: NDArray[np.int64]
-    ) -> None:
+    def __init__(self, graph: PublishedMatches, source: Ints, target: Ints) -> None:
         self.record_units, self.row_units = graph.record_units, graph.row_units
         self.first_records, self.first_rows = graph.first_records, graph.first_rows
         self._source, self._target = source, target
 
-    def rows_of(self, records: NDArray[np.int64], limit: int | None = None) -> Pairs:
+    def rows_of(self, records: Ints, limit: int | None = None) -> Pairs:
         """Return all matches of some types of records."""
         asked = np.isin(self._source, records)
         return self._source[asked], self._target[asked]
 
-    def records_of(self, rows: NDArray[np.int64]) -> Pairs:
+    def records_of(self, rows: Ints) -> Pairs:
         """Return all matches of some types of rows."""
         asked = np.isin(self._target, rows)
         return self._source[asked], self._target[asked]
@@ -197,16 +195,16 @@ class JoinedCandidates:
     k: int  # what is asked of every record: the least that a release promises, unless it was given
     #: Columns that two releases publish untouched: rows of one record agree on them.
     linked_by: tuple[str, ...]
-    rows: NDArray[np.int64]  # (n,) row of each record in the original, from 0
+    rows: Ints  # (n,) row of each record in the original, from 0
     #: (releases, n) rows of each release that can be the record's, by that release alone.
-    alone: NDArray[np.int64]
-    left: NDArray[np.int64]  # (releases, n) the same once all are joined
+    alone: Ints
+    left: Ints  # (releases, n) the same once all are joined
     problems: tuple[str, ...] = ()  # why nothing could be counted, one sentence each
     #: Whether rows of two releases of classes are linked by the order of the original as well.
     in_order: bool = False
 
     @property
-    def candidates(self) -> NDArray[np.int64]:
+    def candidates(self) -> Ints:
         """(n,) rows left in the release that leaves the record fewest; 0 if none has any.
 
         A release without a row that can be the record's does not count: the record is not in it.
@@ -380,7 +378,7 @@ def _count(found: JoinedCandidates, releases: Sequence[CompleteRelease]) -> Join
     return replace(found, alone=alone, left=left, in_order=in_order)
 
 
-def _fewest(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _fewest(rows: Ints) -> Ints:
     """Return (n,) the least of (releases, n) numbers above 0; 0 where there is none."""
     most = np.iinfo(np.int64).max
     least = np.where(rows > 0, rows, most).min(axis=0)

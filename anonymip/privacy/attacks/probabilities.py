@@ -12,11 +12,11 @@ import random
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
 from anonymip.errors import InputError
+from anonymip.privacy.arrays import Flags, Floats, Ints
 from anonymip.privacy.graph.consistency import MatchGraph
 
 #: Records up to which assignments are counted: their number, 20! at most, then fits 64 bits.
@@ -32,8 +32,8 @@ class MatchProbabilities:
 
     graph: MatchGraph  # the consistency graph
     #: (matches,) for each entry of ``graph.records``; 0 where no assignment holds the match.
-    probability: NDArray[np.float64]
-    is_exact: NDArray[np.bool_]  # (matches,) whether it was counted; else it is an estimate
+    probability: Floats
+    is_exact: Flags  # (matches,) whether it was counted; else it is an estimate
     #: Number of assignments; None if not all parts of the graph were counted.
     assignments: int | None
 
@@ -74,7 +74,7 @@ def match_probabilities(
     order = np.argsort(part, kind="stable")
     parts = np.split(order, np.cumsum(np.bincount(part))[:-1])
     assignments: int | None = 1
-    large: list[NDArray[np.int64]] = []
+    large: list[Ints] = []
     for rows in parts:
         if len(rows) > MOST_COUNTED:
             large.append(rows)
@@ -100,7 +100,7 @@ def match_probabilities(
     return MatchProbabilities(graph, counts / totals, is_exact, assignments)
 
 
-def some_assignment(graph: MatchGraph) -> NDArray[np.int64]:
+def some_assignment(graph: MatchGraph) -> Ints:
     """Return (n,) the record of each row in some assignment.
 
     Raises InputError if there is none.
@@ -116,9 +116,7 @@ def some_assignment(graph: MatchGraph) -> NDArray[np.int64]:
     return held
 
 
-def linked_parts(
-    graph: MatchGraph, held: NDArray[np.int64], usable: NDArray[np.bool_] | None = None
-) -> NDArray[np.int64]:
+def linked_parts(graph: MatchGraph, held: Ints, usable: Flags | None = None) -> Ints:
     """Return (n,) the part of the graph that each row belongs to.
 
     A match is effective exactly if its row and the row that holds its record are in one part: a
@@ -146,9 +144,7 @@ class RandomAssignments:
     start from. `seed`: of the walk.
     """
 
-    def __init__(
-        self, graph: MatchGraph, effective: NDArray[np.bool_], held: NDArray[np.int64], seed: int
-    ) -> None:
+    def __init__(self, graph: MatchGraph, effective: Flags, held: Ints, seed: int) -> None:
         self._records = graph.records.tolist()
         self._choices = [_places(graph, effective, row).tolist() for row in range(graph.n)]
         holder = _holders(held)
@@ -158,7 +154,7 @@ class RandomAssignments:
         self._holder = holder.tolist()
         self._random = random.Random(seed)
 
-    def renew(self, rows: NDArray[np.int64]) -> None:
+    def renew(self, rows: Ints) -> None:
         """Walk cycles in the part of the graph that consists of some rows."""
         for _ in range(_CYCLES):
             row = int(rows[self._random.randrange(len(rows))])
@@ -175,26 +171,24 @@ class RandomAssignments:
                     break
                 row = displaced
 
-    def matches(self) -> NDArray[np.int64]:
+    def matches(self) -> Ints:
         """Return (n,) the match of each row, as its place in the graph."""
         return self._match.copy()
 
 
-def _holders(held: NDArray[np.int64]) -> NDArray[np.int64]:
+def _holders(held: Ints) -> Ints:
     """Return (n,) the row of each record."""
     holder = np.empty(len(held), np.int64)
     holder[held] = np.arange(len(held))
     return holder
 
 
-def _places(graph: MatchGraph, effective: NDArray[np.bool_], row: int) -> NDArray[np.int64]:
+def _places(graph: MatchGraph, effective: Flags, row: int) -> Ints:
     begin, end = int(graph.start[row]), int(graph.start[row + 1])
     return begin + np.flatnonzero(effective[begin:end])
 
 
-def _count(
-    rows: list[NDArray[np.int64]], records: NDArray[np.int64]
-) -> tuple[int, list[NDArray[np.int64]]]:
+def _count(rows: list[Ints], records: Ints) -> tuple[int, list[Ints]]:
     """Return the number of assignments of rows to records, and of those that hold each match."""
     s = len(rows)
     bit_of = {record: bit for bit, record in enumerate(sorted(records.tolist()))}
@@ -212,7 +206,7 @@ def _count(
         for bit in bits[row]:
             without = layers[row][(layers[row] >> bit) & 1 == 0]
             before[without | (1 << bit)] += before[without]
-    counts: list[NDArray[np.int64]] = []
+    counts: list[Ints] = []
     for row in reversed(range(s)):
         found = np.empty(len(bits[row]), np.int64)
         for place, bit in enumerate(bits[row]):

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonymip.privacy.arrays import Ints
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable
 from anonymip.privacy.reading.release_manifest import Manifest
@@ -23,8 +23,8 @@ class ClassSizes:
     class; else 0.
     """
 
-    sizes: NDArray[np.int64]
-    first: NDArray[np.int64]
+    sizes: Ints
+    first: Ints
     starred: int
     hidden: int
 
@@ -115,7 +115,7 @@ def suppressed_problems(published: PublishedTable, manifest: Manifest) -> list[s
 
 
 def homogeneous_counts(
-    labels: NDArray[np.int64], sensitive: Mapping[str, TextColumn]
+    labels: Ints, sensitive: Mapping[str, TextColumn]
 ) -> dict[str, tuple[int, int]]:
     """Return by sensitive column how many classes share one value, and how many rows they have.
 
@@ -130,7 +130,7 @@ def homogeneous_counts(
     }
 
 
-def homogeneous_classes(labels: NDArray[np.int64], values: NDArray[np.int64]) -> tuple[int, int]:
+def homogeneous_classes(labels: Ints, values: Ints) -> tuple[int, int]:
     """Return how many classes share one value, and how many rows they have.
 
     `labels`: (n,) class of each row, 0, 1, ... without gaps. `values`: (n,) value of each row.

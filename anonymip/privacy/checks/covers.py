@@ -16,8 +16,8 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonymip.privacy.arrays import Flags, Ints
 from anonymip.privacy.graph.consistency import WORK, PublishedMatches
 from anonymip.privacy.graph.matching import largest_flow
 from anonymip.privacy.graph.regularity import Deficiency, GraphPart, disjoint_assignments, reached
@@ -169,7 +169,7 @@ def _shortage_of_some(
 
 
 def _can_leave_out(
-    original: Original, published: PublishedTable, matches: NDArray[np.int64], k: int
+    original: Original, published: PublishedTable, matches: Ints, k: int
 ) -> bool | None:
     """Return whether k disjoint assignments of all rows can leave the same records out.
 
@@ -187,7 +187,7 @@ def _can_leave_out(
     return False
 
 
-def _some(original: Original, kept: NDArray[np.bool_]) -> Original:
+def _some(original: Original, kept: Flags) -> Original:
     return replace(original, codes=original.codes[kept], rows=original.rows[kept])
 
 
@@ -246,11 +246,7 @@ def cover_diversity_problems(
 
 
 def _without_diverse_matches(
-    published: PublishedTable,
-    original: Original,
-    promised: Diversity,
-    before: NDArray[np.int64],
-    after: NDArray[np.int64],
+    published: PublishedTable, original: Original, promised: Diversity, before: Ints, after: Ints
 ) -> int | None:
     """Return a record that has no K diverse matches of its own, None if all have."""
     matches = promised.matches or 0
@@ -270,11 +266,7 @@ def _without_diverse_matches(
 
 
 def _poor_record(
-    published: PublishedTable,
-    original: Original,
-    promised: Diversity,
-    after: NDArray[np.int64],
-    k: int,
+    published: PublishedTable, original: Original, promised: Diversity, after: Ints, k: int
 ) -> int | None:
     """Return a record whose effective matches show too little, None if there is none."""
     if promised.distinct < 2 and (promised.l <= 1 or promised.matches is not None):
@@ -304,9 +296,7 @@ def _poor_record(
             return int(graph.first_records[poor[0]])
 
 
-def _met(
-    rows: NDArray[np.int64], cuts: NDArray[np.int64], promised: Diversity, k: int
-) -> NDArray[np.bool_]:
+def _met(rows: Ints, cuts: Ints, promised: Diversity, k: int) -> Flags:
     """Return (a,) which records' rows show enough; `rows` show a value each, cut into records."""
     met = np.diff(cuts) >= promised.distinct
     if promised.l > 1 and promised.matches is None:
@@ -315,7 +305,7 @@ def _met(
     return np.asarray(met, np.bool_)
 
 
-def _has_share(rows: NDArray[np.int64], l: Fraction, k: int) -> bool:  # noqa: E741
+def _has_share(rows: Ints, l: Fraction, k: int) -> bool:  # noqa: E741
     """Return whether some D >= k of the rows show no value more than D/l times."""
     first = int(k // l)
     # With D between two multiples of l no value has more room, so the least such D is tried.
@@ -337,8 +327,8 @@ class _DiversePart(GraphPart):
     def __init__(
         self,
         graph: PublishedMatches,
-        record_values: NDArray[np.int64],
-        row_values: NDArray[np.int64],
+        record_values: Ints,
+        row_values: Ints,
         matches: int,
         most: int,
     ) -> None:
@@ -380,8 +370,8 @@ class _DiversePart(GraphPart):
         self.size = first + len(in_owners)
 
     def _gated(
-        self, keys: NDArray[np.int64], width: int, units: NDArray[np.int64], owners: int, gates: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        self, keys: Ints, width: int, units: Ints, owners: int, gates: int
+    ) -> tuple[Ints, Ints, Ints]:
         """Return the node at which each match ends on one side; owner and room of each gate."""
         groups, group = np.unique(keys, return_inverse=True)
         group = group.ravel()
@@ -390,7 +380,7 @@ class _DiversePart(GraphPart):
         node = np.where(tight, gates + np.cumsum(tight) - 1, owners + owner)
         return node[group], owners + owner[tight], room[tight]
 
-    def _residue(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def _residue(self) -> tuple[Ints, Ints, Ints]:
         """Return tails and heads of the arcs, and what more can be sent over them."""
         out = np.bincount(self.tails, self.flow, self.size).astype(np.int64)
         into = np.bincount(self.heads, self.flow, self.size).astype(np.int64)
@@ -431,7 +421,7 @@ class _DiversePart(GraphPart):
         ours = arcs[order][place] == used
         self.flow[order[place[ours]]] += sent[ours]
 
-    def _behind(self, short: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _behind(self, short: Ints) -> Flags:
         """Return the types of records that are reached from those that lack matches."""
         tail, head, _ = self._residue()
         return reached((tail, head), short, self.size)[: self.a]

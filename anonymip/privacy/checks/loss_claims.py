@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonymip.privacy.arrays import Floats
 from anonymip.privacy.reading.cell_grammar import Cell
 from anonymip.privacy.reading.manifest_entries import StarCosts
 from anonymip.privacy.reading.original import Original
@@ -31,10 +31,7 @@ def is_recomputed(manifest: Manifest) -> bool:
 
 
 def normalised_penalty(
-    published: PublishedTable,
-    original: Original,
-    left_out: int = 0,
-    weights: NDArray[np.float64] | None = None,
+    published: PublishedTable, original: Original, left_out: int = 0, weights: Floats | None = None
 ) -> float:
     """Return the ncp: the sum over all cells of the share of the domain that they leave open.
 
@@ -77,7 +74,7 @@ def loss_problems(manifest: Manifest, ncp: float, cells: int) -> list[str]:
 
 
 def weighted_problems(
-    manifest: Manifest, published: PublishedTable, original: Original, weights: NDArray[np.float64]
+    manifest: Manifest, published: PublishedTable, original: Original, weights: Floats
 ) -> list[str]:
     """Return where the loss by sampling weights differs from that of the published table.
 

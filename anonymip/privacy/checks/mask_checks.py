@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonymip.privacy.arrays import Flags
 from anonymip.privacy.reading.cell_grammar import Cell
 from anonymip.privacy.reading.hierarchies import Nodes
 from anonymip.privacy.reading.manifest_entries import Column, Mask
@@ -28,7 +28,7 @@ def inexact_problems(published: PublishedTable) -> list[str]:
     ]
 
 
-def mask_problems(published: PublishedTable, mask: Mask, exempt: NDArray[np.bool_]) -> list[str]:
+def mask_problems(published: PublishedTable, mask: Mask, exempt: Flags) -> list[str]:
     """Return which stars are none of the mask, and which rows of a pattern of single use differ.
 
     `published`: the release. `mask`: what the manifest declares. `exempt`: (n,) rows that were
@@ -72,7 +72,7 @@ def level_problems(
     published: PublishedTable,
     levels: Mapping[str, int],
     hierarchies: Mapping[str, Nodes],
-    exempt: NDArray[np.bool_],
+    exempt: Flags,
 ) -> list[str]:
     """Return a sentence for each column with a cell that is not on the column's level.
 
@@ -109,7 +109,7 @@ def recoded_problems(
     records: Original,
     levels: Mapping[str, int],
     hierarchies: Mapping[str, Nodes],
-    exempt: NDArray[np.bool_],
+    exempt: Flags,
 ) -> list[str]:
     """Return whether more rows than records look as the levels make a record look.
 
@@ -170,7 +170,7 @@ def _wrong_cells(
     right: list[bool],
     reason: str,
     *,
-    exempt: NDArray[np.bool_] | None = None,
+    exempt: Flags | None = None,
 ) -> list[str]:
     wrong = ~np.array(right, np.bool_)[published.codes[:, attribute]]
     if exempt is not None:

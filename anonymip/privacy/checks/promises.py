@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.privacy.arrays import Flags, Ints
 from anonymip.privacy.reading.cell_grammar import Cell
 from anonymip.privacy.reading.hierarchies import Nodes
 from anonymip.privacy.reading.manifest_entries import Column, Diversity, Limit
@@ -53,12 +54,7 @@ def diversity_problems(
     return problems
 
 
-def _poor_classes(
-    labels: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    values: NDArray[np.int64],
-    promised: Diversity,
-) -> NDArray[np.bool_]:
+def _poor_classes(labels: Ints, sizes: Ints, values: Ints, promised: Diversity) -> Flags:
     """Return (classes,) whether a class has too few values, or too much of one."""
     pairs, counts = np.unique(np.stack([labels, values]), axis=1, return_counts=True)
     kinds = np.bincount(pairs[0], minlength=len(sizes))
@@ -111,11 +107,11 @@ def _covered(column: Column, cell: Cell, nodes: Nodes | None) -> float:
 def far_classes(
     everybody: NDArray[np.object_],
     published: NDArray[np.object_],
-    labels: NDArray[np.int64],
+    labels: Ints,
     most: Fraction,
     *,
     ordered: bool,
-) -> NDArray[np.bool_]:
+) -> Flags:
     """Return (classes,) whether the values of a class lie farther than `most` from all values.
 
     `everybody`: (n,) sensitive values of all records, those left out included. `published, labels`:

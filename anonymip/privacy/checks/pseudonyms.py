@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError, argument
+from anonymip.privacy.arrays import Flags, Ints
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable, dense_rows
 from anonymip.privacy.reading.text_tables import TextColumn, distinct, paired_codes
@@ -124,9 +124,7 @@ def link_problems(
     return [f"Column {name!r}: {missing.total()} ids have no pseudonym with {alike}."]
 
 
-def _kinds(
-    persons: NDArray[np.int64], groups: NDArray[np.int64], named: NDArray[np.bool_]
-) -> Counter[bytes]:
+def _kinds(persons: Ints, groups: Ints, named: Flags) -> Counter[bytes]:
     """Return how many persons have the same groups in their rows, each as often."""
     order = np.lexsort((groups, persons))
     order = order[named[order]]

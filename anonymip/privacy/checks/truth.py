@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonymip.privacy.arrays import Flags, Ints
 from anonymip.privacy.graph.consistency import Containment, containments_of
 from anonymip.privacy.graph.matching import Shortage, find_shortage
 from anonymip.privacy.reading.cell_grammar import Cell
@@ -117,9 +117,9 @@ def _row_by_row(
     published: PublishedTable,
     original: Original,
     containments: Sequence[Containment],
-    untouched: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]],
+    untouched: dict[str, tuple[Ints, Ints]],
 ) -> list[str]:
-    wrong: list[tuple[str, NDArray[np.bool_], str]] = [
+    wrong: list[tuple[str, Flags, str]] = [
         (
             column.name,
             ~containment.holds(original.codes[:, attribute], published.codes[:, attribute]),
@@ -144,7 +144,7 @@ def _in_turn(
     published: PublishedTable,
     original: Original,
     containments: Sequence[Containment],
-    untouched: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]],
+    untouched: dict[str, tuple[Ints, Ints]],
 ) -> list[str]:
     """Give every row, in order, the first record behind the last one given that fits it.
 
@@ -175,9 +175,7 @@ def _in_turn(
     return []
 
 
-def _groups(
-    untouched: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]], records: int, rows: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _groups(untouched: dict[str, tuple[Ints, Ints]], records: int, rows: int) -> tuple[Ints, Ints]:
     """Return the group of each record and each row: equal where all untouched values are."""
     columns = [np.concatenate(pair) for pair in untouched.values()]
     both = records + rows
@@ -185,7 +183,7 @@ def _groups(
     return groups[:records], groups[records:]
 
 
-def _surplus(before: NDArray[np.int64], after: NDArray[np.int64]) -> list[int]:
+def _surplus(before: Ints, after: Ints) -> list[int]:
     """Return the first published row whose code occurs more often than before, if any."""
     size = 1 + int(max(before.max(), after.max()))
     more = np.bincount(after, minlength=size) > np.bincount(before, minlength=size)

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonymip.privacy.arrays import Ints
 from anonymip.privacy.graph.consistency import (
     BitTable,
     containments_of,
@@ -32,13 +32,13 @@ _WIDTHS = (3, 24, 1 << 30)
 _MOST_PAIRS, _TYPES = 20_000_000, 1024
 
 
-def units_by_class(labels: NDArray[np.int64], units: NDArray[np.int64]) -> NDArray[np.int64]:
+def units_by_class(labels: Ints, units: Ints) -> Ints:
     """Return (classes,) how many different units the rows of each class are of."""
     pairs = np.unique(np.stack([labels, units]), axis=1)
     return np.bincount(pairs[0], minlength=int(labels.max()) + 1)
 
 
-def few_units(counts: NDArray[np.int64], k: int, name: str) -> list[str]:
+def few_units(counts: Ints, k: int, name: str) -> list[str]:
     """Return a sentence about classes of fewer than k units, given those of each class."""
     few = int(np.sum(counts < k))
     if not few:
@@ -102,14 +102,7 @@ def unit_problems(
     return [sentence]
 
 
-def _placed(
-    units: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    record: NDArray[np.int64],
-    place: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    k: int,
-) -> int:
+def _placed(units: Ints, counts: Ints, record: Ints, place: Ints, sizes: Ints, k: int) -> int:
     """Return how many rows a largest flow hands out.
 
     `units, counts`: (t,) of each type of records. `record, place`: pairs of a type and a class.
@@ -124,7 +117,7 @@ def _placed(
     others = once + classes
     sink = others + classes
     everyone = np.arange(classes)
-    arcs: Sequence[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = (
+    arcs: Sequence[tuple[Ints, Ints, Ints]] = (
         (np.zeros(t, np.int64), 1 + np.arange(t), counts),
         (1 + record, middle + at, counts[record]),
         (middle + np.arange(len(keys)), once + of_class, np.ones(len(keys), np.int64)),

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anonymip.errors import InputError
+from anonymip.privacy.arrays import Codes, Flags, Floats, Ints
 from anonymip.privacy.reading.cell_grammar import Cell
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable, dense_rows
@@ -55,7 +56,7 @@ class GraphWork:
 
 WORK = GraphWork()
 #: Two arrays of one length, such as the types of records and of rows that match.
-Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+Pairs = tuple[Ints, Ints]
 
 
 def joined_pairs(parts: Iterable[Pairs]) -> Pairs:
@@ -94,9 +95,7 @@ class Containment:
         self.listed_cells, self.listed_levels = pairs[order, 0], pairs[order, 1]
         self._keys = self.listed_cells * self.level_count + self.listed_levels
 
-    def holds(
-        self, level_codes: NDArray[np.integer], cell_codes: NDArray[np.integer]
-    ) -> NDArray[np.bool_]:
+    def holds(self, level_codes: NDArray[np.integer], cell_codes: NDArray[np.integer]) -> Flags:
         """Return, pair by pair, whether the cell contains the value; arrays of equal shape."""
         levels, cells = level_codes.astype(np.int64), cell_codes.astype(np.int64)
         inside = (self.first[cells] <= levels) & (levels <= self.last[cells])
@@ -106,13 +105,13 @@ class Containment:
             inside |= self._keys[place] == wanted
         return np.asarray(inside, np.bool_)
 
-    def log_share(self) -> NDArray[np.float64]:
+    def log_share(self) -> Floats:
         """Return the logarithm of the share of the values that each cell contains."""
         counts = np.maximum(self.last - self.first + 1, 0)
         counts += np.bincount(self.listed_cells, minlength=len(counts))
         return np.asarray(np.log(np.maximum(counts, 0.5) / self.level_count), np.float64)
 
-    def buckets(self) -> NDArray[np.int64]:
+    def buckets(self) -> Ints:
         """Return the bucket of each level; a bucket holds neighbours, one if there are few."""
         ranks = np.arange(self.level_count)
         if self.level_count <= WORK.buckets:
@@ -131,9 +130,7 @@ class Containment:
         padding = -table.shape[1] % 8
         return np.ascontiguousarray(np.pad(table, ((0, 0), (0, padding))))
 
-    def _touches(
-        self, cells: NDArray[np.integer], bucket: NDArray[np.int64], count: int
-    ) -> NDArray[np.bool_]:
+    def _touches(self, cells: NDArray[np.integer], bucket: Ints, count: int) -> Flags:
         first, last = self.first[cells], self.last[cells]
         filled = first <= last
         low = np.where(filled, bucket[np.minimum(first, len(bucket) - 1)], 0)
@@ -156,9 +153,7 @@ def containments_of(published: PublishedTable, original: Original) -> list[Conta
     ]
 
 
-def log_shares(
-    codes: NDArray[np.int32], containments: Sequence[Containment]
-) -> NDArray[np.float64]:
+def log_shares(codes: Codes, containments: Sequence[Containment]) -> Floats:
     """Return (rows,) the logarithm of the share of all records that rows of cells contain."""
     shares = np.zeros(len(codes))
     for attribute, containment in enumerate(containments):
@@ -167,10 +162,7 @@ def log_shares(
 
 
 def matching_pairs(
-    pairs: Pairs,
-    record_codes: NDArray[np.int32],
-    row_codes: NDArray[np.int32],
-    containments: Sequence[Containment],
+    pairs: Pairs, record_codes: Codes, row_codes: Codes, containments: Sequence[Containment]
 ) -> Pairs:
     """Return those of some pairs (record, row) in which the row contains the record."""
     source, target = pairs
@@ -188,7 +180,7 @@ class BitTable:
     A question costs O(c m / 64) word operations; memory is c bits per column and bucket.
     """
 
-    def __init__(self, codes: NDArray[np.int32], containments: Sequence[Containment]) -> None:
+    def __init__(self, codes: Codes, containments: Sequence[Containment]) -> None:
         self.codes = codes
         self.containments = containments
         self._buckets = [containment.buckets() for containment in containments]
@@ -206,12 +198,12 @@ class BitTable:
         """Return a mask of all classes."""
         return np.full(self._bits[0].shape[1], ~np.uint64(0))
 
-    def remove(self, mask: NDArray[np.uint64], classes: NDArray[np.int64]) -> None:
+    def remove(self, mask: NDArray[np.uint64], classes: Ints) -> None:
         """Take classes out of a mask, in place."""
         bits = np.left_shift(np.uint64(1), (classes % 64).astype(np.uint64))
         np.bitwise_and.at(mask, classes // 64, ~bits)
 
-    def containing(self, record: NDArray[np.int32], mask: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def containing(self, record: Codes, mask: NDArray[np.uint64]) -> Ints:
         """Return the classes of a mask that contain a record (m,), ascending."""
         hits = mask.copy()
         for attribute, bits in enumerate(self._bits):
@@ -221,7 +213,7 @@ class BitTable:
         inside = self._exactly(np.broadcast_to(record, (len(classes), len(record))), classes)
         return classes[inside]
 
-    def first_containing(self, records: NDArray[np.int32], limit: int) -> Pairs:
+    def first_containing(self, records: Codes, limit: int) -> Pairs:
         """Return pairs (record, class that contains it), up to about `limit` per record.
 
         `records`: (t, m) value codes. `limit`: the classes of the first `limit` words of 64 classes
@@ -232,7 +224,7 @@ class BitTable:
             for begin in range(0, len(records), WORK.types_at_once)
         )
 
-    def _first_of_block(self, records: NDArray[np.int32], begin: int, limit: int) -> Pairs:
+    def _first_of_block(self, records: Codes, begin: int, limit: int) -> Pairs:
         hits = self._bits[0][self._buckets[0][records[:, 0]]]
         for attribute in range(1, len(self._bits)):
             hits &= self._bits[attribute][self._buckets[attribute][records[:, attribute]]]
@@ -246,7 +238,7 @@ class BitTable:
         early = _place_in_run(record) < limit
         return record[early] + begin, classes[early]
 
-    def _exactly(self, records: NDArray[np.int32], classes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _exactly(self, records: Codes, classes: Ints) -> Flags:
         inside = np.ones(len(classes), np.bool_)
         for attribute in self._coarse:
             inside &= self.containments[attribute].holds(
@@ -259,14 +251,14 @@ def _chunks(codes: NDArray[np.integer], size: int) -> list[NDArray[np.integer]]:
     return [codes[begin : begin + size] for begin in range(0, len(codes), size)]
 
 
-def _set_bits(words: NDArray[np.uint64], places: NDArray[np.int64]) -> Pairs:
+def _set_bits(words: NDArray[np.uint64], places: Ints) -> Pairs:
     """Return for each set bit the index of its word and its class, in order."""
     octets = np.ascontiguousarray(words).view(np.uint8).reshape(-1, 8)
     word, bit = np.nonzero(np.unpackbits(octets, axis=1, bitorder="little"))
     return word, places[word] * 64 + bit
 
 
-def _place_in_run(sorted_values: NDArray[np.int64]) -> NDArray[np.int64]:
+def _place_in_run(sorted_values: Ints) -> Ints:
     """Return 0, 1, 2, ... within each run of equal values."""
     starts = np.searchsorted(sorted_values, sorted_values, "left")
     return np.arange(len(sorted_values)) - starts
@@ -276,26 +268,26 @@ class Consistency(Protocol):
     """Types of records and types of rows, and which contain which."""
 
     @property
-    def record_units(self) -> NDArray[np.int64]:
+    def record_units(self) -> Ints:
         """(a,) how many records are of each type."""
         ...
 
     @property
-    def row_units(self) -> NDArray[np.int64]:
+    def row_units(self) -> Ints:
         """(b,) how many rows are of each type."""
         ...
 
     @property
-    def first_records(self) -> NDArray[np.int64]:
+    def first_records(self) -> Ints:
         """(a,) the first record of each type."""
         ...
 
     @property
-    def first_rows(self) -> NDArray[np.int64]:
+    def first_rows(self) -> Ints:
         """(b,) the first row of each type."""
         ...
 
-    def rows_of(self, records: NDArray[np.int64], limit: int | None = None) -> Pairs:
+    def rows_of(self, records: Ints, limit: int | None = None) -> Pairs:
         """Return matches (record type, row type) of some types of records, each once.
 
         `records`: types of records. `limit`: so many of each type at most, so that a type with
@@ -303,7 +295,7 @@ class Consistency(Protocol):
         """
         ...
 
-    def records_of(self, rows: NDArray[np.int64]) -> Pairs:
+    def records_of(self, rows: Ints) -> Pairs:
         """Return all matches (record type, row type) of some types of rows."""
         ...
 
@@ -316,8 +308,8 @@ class MatchGraph:
     """
 
     #: (n + 1,) where the matches of each published row begin in `records`; the last entry ends it.
-    start: NDArray[np.int64]
-    records: NDArray[np.int64]  # original records that each row can be
+    start: Ints
+    records: Ints  # original records that each row can be
 
     def __post_init__(self) -> None:
         start, records = np.asarray(self.start, np.int64), np.asarray(self.records, np.int64)
@@ -348,31 +340,31 @@ class MatchGraph:
         return len(self.start) - 1
 
     @cached_property
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> Ints:
         """(matches,) the published row of each entry of `records`."""
         return np.repeat(np.arange(self.n), np.diff(self.start))
 
     @property
-    def record_units(self) -> NDArray[np.int64]:
+    def record_units(self) -> Ints:
         """(n,) ones."""
         return np.ones(self.n, np.int64)
 
     @property
-    def row_units(self) -> NDArray[np.int64]:
+    def row_units(self) -> Ints:
         """(n,) ones."""
         return np.ones(self.n, np.int64)
 
     @property
-    def first_records(self) -> NDArray[np.int64]:
+    def first_records(self) -> Ints:
         """(n,) the records."""
         return np.arange(self.n)
 
     @property
-    def first_rows(self) -> NDArray[np.int64]:
+    def first_rows(self) -> Ints:
         """(n,) the rows."""
         return np.arange(self.n)
 
-    def rows_of(self, records: NDArray[np.int64], limit: int | None = None) -> Pairs:
+    def rows_of(self, records: Ints, limit: int | None = None) -> Pairs:
         """Return the matches of some records, the first `limit` of each."""
         asked = np.isin(self.records, records)
         source, target = self.records[asked], self.rows[asked]
@@ -383,7 +375,7 @@ class MatchGraph:
             source, target = source[early], target[early]
         return source, target
 
-    def records_of(self, rows: NDArray[np.int64]) -> Pairs:
+    def records_of(self, rows: Ints) -> Pairs:
         """Return the matches of some rows."""
         asked = np.isin(self.rows, rows)
         return self.records[asked], self.rows[asked]
@@ -405,8 +397,8 @@ class PublishedMatches:
         self,
         original: Original,
         published: PublishedTable,
-        record_labels: NDArray[np.int64] | None = None,
-        row_labels: NDArray[np.int64] | None = None,
+        record_labels: Ints | None = None,
+        row_labels: Ints | None = None,
     ) -> None:
         self._containments = containments_of(published, original)
         self.record_type, self.first_records, self.record_units = types_of(
@@ -425,7 +417,7 @@ class PublishedMatches:
             for containment in self._containments
         )
 
-    def rows_of(self, records: NDArray[np.int64], limit: int | None = None) -> Pairs:
+    def rows_of(self, records: Ints, limit: int | None = None) -> Pairs:
         """Return matches of some types of records, those with the tightest rows first."""
         most = len(self.row_units) if limit is None else limit
         source, target = self._table.first_containing(self._record_codes[records], most)
@@ -442,7 +434,7 @@ class PublishedMatches:
             target = np.concatenate([target[kept], rows[early]])
         return records[source], target
 
-    def records_of(self, rows: NDArray[np.int64]) -> Pairs:
+    def records_of(self, rows: Ints) -> Pairs:
         """Return all matches of some types of rows."""
         found: list[Pairs] = []
         everyone = len(self._record_codes)
@@ -473,15 +465,13 @@ class PublishedMatches:
         return MatchGraph(np.concatenate([[0], np.cumsum(counts)]), records)
 
 
-def types_of(
-    codes: NDArray[np.int32], labels: NDArray[np.int64] | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def types_of(codes: Codes, labels: Ints | None) -> tuple[Ints, Ints, Ints]:
     """Return the type of each row of codes; first row and number of rows of each type."""
     type_of = dense_rows(codes if labels is None else np.column_stack([codes, labels]))
     _, first, units = np.unique(type_of, return_index=True, return_counts=True)
     return type_of, first.astype(np.int64), units.astype(np.int64)
 
 
-def _places(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _places(sizes: Ints) -> Ints:
     """Return 0, 1, ... within each of consecutive runs of the given sizes."""
     return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)

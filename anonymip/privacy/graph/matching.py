@@ -20,10 +20,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import maximum_flow
 
+from anonymip.privacy.arrays import Codes, Ints
 from anonymip.privacy.graph.consistency import (
     WORK,
     BitTable,
@@ -57,17 +57,17 @@ class _Side:
     (groups + 1,) where each group starts. `first`: (d,) the first record or row of the type.
     """
 
-    codes: NDArray[np.int32]
-    units: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    first: NDArray[np.int64]
+    codes: Codes
+    units: Ints
+    starts: Ints
+    first: Ints
 
 
 def find_shortage(
-    record_codes: NDArray[np.int32],
-    record_groups: NDArray[np.int64],
-    row_codes: NDArray[np.int32],
-    row_groups: NDArray[np.int64],
+    record_codes: Codes,
+    record_groups: Ints,
+    row_codes: Codes,
+    row_groups: Ints,
     containments: Sequence[Containment],
 ) -> Shortage | None:
     """Look for a perfect matching of records and rows within groups.
@@ -98,7 +98,7 @@ def find_shortage(
     return None
 
 
-def _side(codes: NDArray[np.int32], groups: NDArray[np.int64], count: int) -> _Side:
+def _side(codes: Codes, groups: Ints, count: int) -> _Side:
     _, first, units = types_of(codes, groups)
     order = np.argsort(groups[first], kind="stable")
     first, units = first[order], units[order]
@@ -127,7 +127,7 @@ def _first_edges(records: _Side, rows: _Side, containments: Sequence[Containment
 
 
 def _pairwise_edges(
-    records: _Side, rows: _Side, groups: NDArray[np.int64], containments: Sequence[Containment]
+    records: _Side, rows: _Side, groups: Ints, containments: Sequence[Containment]
 ) -> Iterator[Pairs]:
     left, right = np.diff(records.starts)[groups], np.diff(rows.starts)[groups]
     ends = np.cumsum(left * right)
@@ -150,8 +150,8 @@ def _table(rows: _Side, group: int, containments: Sequence[Containment]) -> BitT
 
 
 def _maximum_flow(
-    records: _Side, rows: _Side, source: NDArray[np.int64], target: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    records: _Side, rows: _Side, source: Ints, target: Ints
+) -> tuple[Ints, Ints, Ints]:
     """Return the edges that a maximum flow uses: record type, row type, units."""
     a, b = len(records.units), len(rows.units)
     tail = np.concatenate([np.zeros(a, np.int64), source + 1, np.arange(b) + a + 1])
@@ -165,12 +165,8 @@ def _maximum_flow(
 
 
 def largest_flow(
-    tail: NDArray[np.int64],
-    head: NDArray[np.int64],
-    capacity: NDArray[np.int64],
-    source: int,
-    sink: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    tail: Ints, head: Ints, capacity: Ints, source: int, sink: int
+) -> tuple[Ints, Ints, Ints]:
     """Return tail, head and flow of the arcs of a maximum flow to the last node of a network."""
     shape = (sink + 1, sink + 1)
     network = csr_array((capacity.astype(np.int32), (tail, head)), shape=shape)
@@ -194,9 +190,7 @@ class _Search:
         self.open = self.table.all_classes()
         self.holders: list[dict[int, int]] = [{} for _ in self.units]
 
-    def start(
-        self, source: NDArray[np.int64], target: NDArray[np.int64], amount: NDArray[np.int64]
-    ) -> None:
+    def start(self, source: Ints, target: Ints, amount: Ints) -> None:
         """Take over what a flow has placed in this group."""
         inside = (source >= self.begin) & (source < self.end)
         places = target[inside] - self.row_begin
@@ -207,7 +201,7 @@ class _Search:
         ):
             self.holders[place][record_type] = units
 
-    def place_all(self, left: NDArray[np.int64]) -> Shortage | None:
+    def place_all(self, left: Ints) -> Shortage | None:
         """Place the units `left` (d,) of the group's types, which becomes 0 where it succeeds."""
         for record_type in range(self.begin, self.end):
             while left[record_type] > 0:

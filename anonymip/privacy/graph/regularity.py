@@ -22,10 +22,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
+from anonymip.privacy.arrays import Flags, Ints
 from anonymip.privacy.graph.consistency import WORK, Consistency, Pairs, joined_pairs
 from anonymip.privacy.graph.matching import largest_flow
 
@@ -54,15 +54,15 @@ class EffectiveMatches:
     Exact where they are below what was asked for, else a lower bound.
     """
 
-    of_records: NDArray[np.int64]
-    of_rows: NDArray[np.int64]
+    of_records: Ints
+    of_rows: Ints
 
 
 def _graph_of(arrows: Pairs, size: int) -> csr_array:
     return csr_array((np.ones(len(arrows[0]), np.int8), arrows), shape=(size, size))
 
 
-def reached(arrows: Pairs, starts: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
+def reached(arrows: Pairs, starts: Ints, size: int) -> Flags:
     """Return (size,) which nodes are reached along arrows from the starts, these included."""
     rooted = joined_pairs([arrows, (np.full(len(starts), size), starts)])
     seen = np.zeros(size + 1, np.bool_)
@@ -89,7 +89,7 @@ class GraphPart:
         )
         self._take(source * self.b + target)
 
-    def degrees(self, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def degrees(self, k: int) -> tuple[Ints, Ints]:
         """Return matches of one record and of one row of each type; exact where below k.
 
         Complexity: that of finding the first part, and all matches of what has too few in it.
@@ -153,7 +153,7 @@ class GraphPart:
         """Find one assignment; returns whether there is one."""
         return self.find_deficiency(1) is None
 
-    def effective_part(self) -> NDArray[np.bool_]:
+    def effective_part(self) -> Flags:
         """Return which of the part's matches are effective within it; an assignment is known.
 
         Send an arrow from each record to the rows that contain it, and from each row of an
@@ -162,10 +162,10 @@ class GraphPart:
         """
         arrows = _graph_of(self._all_arrows(), self.a + self.b)
         _, component = connected_components(arrows, connection="strong")
-        inside: NDArray[np.bool_] = component[self.source] == component[self.a + self.target]
+        inside: Flags = component[self.source] == component[self.a + self.target]
         return inside
 
-    def widen(self, records: NDArray[np.int64], rows: NDArray[np.int64]) -> bool:
+    def widen(self, records: Ints, rows: Ints) -> bool:
         """Add matches that can make more matches of some records and rows effective.
 
         Returns False if there are none: then all their effective matches are in the part.
@@ -176,20 +176,20 @@ class GraphPart:
         # All cycles through a record pass what is reached from it.
         return self._grow(reached(self._all_arrows(), starts, self.a + self.b)[: self.a])
 
-    def _ask(self, records: NDArray[np.int64], limit: int) -> Pairs:
+    def _ask(self, records: Ints, limit: int) -> Pairs:
         """Return matches of some types of records, and note what is still to be asked of them."""
         source, target = self.graph.rows_of(records, limit if limit < self.b else None)
         found = np.bincount(source, minlength=self.a)[records]
         self._limit[records] = np.where(found < limit, self.b, limit)
         return source, target
 
-    def _take(self, keys: NDArray[np.int64]) -> None:
+    def _take(self, keys: Ints) -> None:
         """Hold matches in the order of their keys, without flow."""
         self._keys = np.sort(keys)
         self.source, self.target = np.divmod(self._keys, self.b)
         self.flow = np.zeros(len(keys), np.int64)
 
-    def _grow(self, records: NDArray[np.bool_]) -> bool:
+    def _grow(self, records: Flags) -> bool:
         """Give some types of records more matches; returns False if they have all."""
         wanting = np.flatnonzero(records & (self._limit < self.b))
         if not len(wanting):
@@ -201,7 +201,7 @@ class GraphPart:
         self.flow[np.searchsorted(self._keys, keys)] = flow
         return True
 
-    def _capacity(self, k: int) -> NDArray[np.int64]:
+    def _capacity(self, k: int) -> Ints:
         """Return how often each match can be used: once for each record and row of its types."""
         return _capacity(self.graph, self.source, self.target, k)
 
@@ -231,7 +231,7 @@ class GraphPart:
         keys = (tail[used] - 1) * b + head[used] - a - 1
         self.flow[np.searchsorted(self._keys, keys)] += sent[used]
 
-    def _arrows(self, open_: NDArray[np.bool_]) -> Pairs:
+    def _arrows(self, open_: Flags) -> Pairs:
         """Return the graph of steps: record to row over open matches, row to record over flow."""
         used = self.flow > 0
         tail = np.concatenate([self.source[open_], self.a + self.target[used]])
@@ -241,9 +241,7 @@ class GraphPart:
         # Any match can be taken once more, by another record or row of its types.
         return self._arrows(np.ones(len(self.source), np.bool_))
 
-    def _reached(
-        self, starts: NDArray[np.int64], k: int
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _reached(self, starts: Ints, k: int) -> tuple[Flags, Flags]:
         """Return the types of records and of rows that are reached from records in the residue."""
         seen = reached(self._arrows(self.flow < self._capacity(k)), starts, self.a + self.b)
         return seen[: self.a], seen[self.a :]
@@ -285,7 +283,7 @@ class GraphPart:
         available = k * int(units[records].sum()) + crossing
         return Deficiency("rows", size, k * size, available, int(self.graph.first_rows[start]))
 
-    def _flow_of(self, source: NDArray[np.int64], target: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _flow_of(self, source: Ints, target: Ints) -> Ints:
         """Return the flow over matches, 0 over those outside the part."""
         if not len(self._keys):
             return np.zeros(len(source), np.int64)
@@ -294,12 +292,10 @@ class GraphPart:
         return np.where(self._keys[place] == wanted, self.flow[place], 0)
 
 
-def _capacity(
-    graph: Consistency, source: NDArray[np.int64], target: NDArray[np.int64], k: int
-) -> NDArray[np.int64]:
+def _capacity(graph: Consistency, source: Ints, target: Ints, k: int) -> Ints:
     """Return how often k assignments can use each match of two types."""
     units, row_units = graph.record_units[source], graph.row_units[target]
-    capacity: NDArray[np.int64] = np.minimum(units * row_units, k * np.minimum(units, row_units))
+    capacity: Ints = np.minimum(units * row_units, k * np.minimum(units, row_units))
     return capacity
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError, argument, unknown_name
+from anonymip.privacy.arrays import Floats, Ints
 from anonymip.privacy.reading.cell_grammar import CellError, read_number
 from anonymip.privacy.reading.original import missing_in, with_points
 from anonymip.privacy.reading.published import dense_rows
@@ -41,9 +42,9 @@ class Keys:
     `has_missing`: whether a value is missing.
     """
 
-    labels: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    others: NDArray[np.int64]
+    labels: Ints
+    rows: Ints
+    others: Ints
     has_missing: bool
 
 
@@ -95,7 +96,7 @@ def column_of(table: TextTable, name: str) -> TextColumn:
     return table.columns[name]
 
 
-def weights_of(column: TextColumn, name: str, decimal: str) -> NDArray[np.float64]:
+def weights_of(column: TextColumn, name: str, decimal: str) -> Floats:
     """Return (n,) the numbers of a column; raises InputError if one is no number above 0."""
     values, index = distinct(_pointed(column, decimal))
     read = np.array([float(text) if _is_number(text) else np.nan for text in values])

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
+from anonymip.privacy.arrays import Codes, Flags, Ints
 from anonymip.privacy.reading.cell_grammar import CellError, read_number
 from anonymip.privacy.reading.hierarchies import CodePaths, Nodes, Paths, declared_paths, read_nodes
 from anonymip.privacy.reading.manifest_entries import Column, read_domain
@@ -29,10 +30,10 @@ class Original:
     #: Sorted distinct values of each quasi-identifier: float64, a missing one infinite, or object
     #: array of texts.
     levels: tuple[NDArray[np.generic], ...]
-    codes: NDArray[np.int32]  # (n, m) int32, index of each value in `levels`
+    codes: Codes  # (n, m) int32, index of each value in `levels`
     untouched: dict[str, TextColumn]  # sensitive and kept columns by name, (n,) texts each
     #: (n,) row of each record in the source, from 0; gaps where records were left out.
-    rows: NDArray[np.int64]
+    rows: Ints
     dropped: int = 0  # records that the missing policy left out
     #: (n,) texts of the column that says whom a row is about; None if there is none.
     units: TextColumn | None = None
@@ -170,7 +171,7 @@ def _with_label(column: Column, manifest: Manifest) -> Column:
     return replace(column, domain=(*map(str, domain), label))
 
 
-def missing_in(column: TextColumn, tokens: Sequence[str]) -> NDArray[np.bool_]:
+def missing_in(column: TextColumn, tokens: Sequence[str]) -> Flags:
     """Return (n,) where a column has no value, or a text that is declared to mean none."""
     values, index = distinct(column.texts)
     if column.nature in ("number", "single"):
@@ -190,11 +191,7 @@ def _is_number(text: str) -> bool:
 
 
 def _filled(
-    column: Column,
-    texts: NDArray[np.object_],
-    absent: NDArray[np.bool_],
-    rows: NDArray[np.int64],
-    manifest: Manifest,
+    column: Column, texts: NDArray[np.object_], absent: Flags, rows: Ints, manifest: Manifest
 ) -> NDArray[np.object_]:
     if not absent.any():
         return texts
@@ -217,8 +214,8 @@ def _filled(
 
 
 def _encode(
-    column: Column, texts: NDArray[np.object_], rows: NDArray[np.int64], label: str | None
-) -> tuple[NDArray[np.generic], NDArray[np.int32]]:
+    column: Column, texts: NDArray[np.object_], rows: Ints, label: str | None
+) -> tuple[NDArray[np.generic], Codes]:
     """Return levels and codes of a column; `label` stands for a missing number or date."""
     values, index = distinct(texts)
     spelled: NDArray[np.generic]
@@ -255,7 +252,7 @@ def with_points(texts: NDArray[np.object_]) -> NDArray[np.object_]:
     return plain[index] if len(values) else texts
 
 
-def _selected(column: TextColumn, rows: NDArray[np.int64]) -> TextColumn:
+def _selected(column: TextColumn, rows: Ints) -> TextColumn:
     return TextColumn(column.texts[rows], column.null[rows], column.nature)
 
 

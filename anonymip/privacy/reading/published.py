@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from anonymip.privacy.arrays import Codes, Flags, Floats, Ints
 from anonymip.privacy.reading.cell_grammar import (
     ANYTHING,
     ANYTHING_OR,
@@ -50,7 +51,7 @@ class PublishedTable:
 
     columns: tuple[Column, ...]  # the m quasi-identifiers
     cells: tuple[tuple[Cell, ...], ...]  # for each quasi-identifier the distinct published cells
-    codes: NDArray[np.int32]  # (n, m) int32, index of each row's cell in `cells`
+    codes: Codes  # (n, m) int32, index of each row's cell in `cells`
     untouched: dict[str, TextColumn]  # sensitive and kept columns by name, (n,) texts each
     #: Columns of pseudonyms by name, likewise.
     pseudonyms: dict[str, TextColumn] = field(default_factory=dict)
@@ -71,7 +72,7 @@ class PublishedTable:
         return tuple(column.name for column in self.columns)
 
     @property
-    def lower(self) -> NDArray[np.float64]:
+    def lower(self) -> Floats:
         """(n, m) lower ends; NaN in categorical columns and suppressed cells.
 
         Of a missing number infinite, of any number or none minus infinite.
@@ -79,7 +80,7 @@ class PublishedTable:
         return self._spread([[cell.lower for cell in cells] for cells in self.cells])
 
     @property
-    def upper(self) -> NDArray[np.float64]:
+    def upper(self) -> Floats:
         """(n, m) upper ends; NaN in categorical columns and suppressed cells.
 
         Infinite where a missing number is covered.
@@ -87,13 +88,13 @@ class PublishedTable:
         return self._spread([[cell.upper for cell in cells] for cells in self.cells])
 
     @property
-    def count(self) -> NDArray[np.int64]:
+    def count(self) -> Ints:
         """(n, m) number of values covered one by one: 0 for proper ranges and suppressed cells."""
         counts = [[float(len(cell.members)) for cell in cells] for cells in self.cells]
         return self._spread(counts).astype(np.int64)
 
     @property
-    def suppressed(self) -> NDArray[np.bool_]:
+    def suppressed(self) -> Flags:
         """(n, m) whether the cell is a star."""
         stars = [[float(cell.suppressed) for cell in cells] for cells in self.cells]
         return self._spread(stars).astype(np.bool_)
@@ -102,7 +103,7 @@ class PublishedTable:
         """Return one cell; its `values` are the published set."""
         return self.cells[attribute][int(self.codes[row, attribute])]
 
-    def classes(self) -> NDArray[np.int64]:
+    def classes(self) -> Ints:
         """Return (n,) class numbers: rows agree on all quasi-identifiers or differ in number.
 
         Complexity: O(m n log n).
@@ -123,14 +124,14 @@ class PublishedTable:
             {},
         )
 
-    def _spread(self, per_cell: list[list[float]]) -> NDArray[np.float64]:
+    def _spread(self, per_cell: list[list[float]]) -> Floats:
         table = np.empty(self.codes.shape, np.float64)
         for attribute, values in enumerate(per_cell):
             table[:, attribute] = np.asarray(values, np.float64)[self.codes[:, attribute]]
         return table
 
 
-def dense_rows(codes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+def dense_rows(codes: NDArray[np.integer[Any]]) -> Ints:
     """Return (n,) numbers 0, 1, ... that are equal exactly where rows of (n, m) `codes` are.
 
     Complexity: O(m n log n).

@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError, missing_extra
+from anonymip.privacy.arrays import Flags, Ints
 from anonymip.privacy.reading.cell_grammar import CellError, number_text, read_number
 
 _PARQUET, _EXCEL = (".parquet", ".pq"), (".xlsx", ".xlsm")
@@ -38,7 +39,7 @@ class TextColumn:
     """
 
     texts: NDArray[np.object_]
-    null: NDArray[np.bool_]
+    null: Flags
     nature: str = "text"
 
 
@@ -105,7 +106,7 @@ def read_table(
     return _from_csv(path, separator, encoding, names)
 
 
-def distinct(texts: NDArray[np.object_]) -> tuple[list[str], NDArray[np.int64]]:
+def distinct(texts: NDArray[np.object_]) -> tuple[list[str], Ints]:
     """Return the distinct texts in order of appearance and the (n,) index into them."""
     index, values = pd.factorize(texts)
     return [str(value) for value in values], index.astype(np.int64)
@@ -129,7 +130,7 @@ def aligned(
     return respelled_numbers(original.texts, single), respelled_numbers(released.texts, single)
 
 
-def paired_codes(one: TextColumn, other: TextColumn) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def paired_codes(one: TextColumn, other: TextColumn) -> tuple[Ints, Ints]:
     """Return codes of the values of two columns: equal codes, equal values.
 
     Values are compared as :func:`aligned` has them.
