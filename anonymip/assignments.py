@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from anonymip.errors import InvalidAssignment
+from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.frozen import Frozen
 
 #: Label of a record that is suppressed as a whole.
@@ -35,7 +36,7 @@ class Classes(Frozen):
         If `labels` is not a vector of integers of at least -1.
     """
 
-    labels: NDArray[np.int32]
+    labels: Codes
 
     def __post_init__(self) -> None:
         given = np.asarray(self.labels)
@@ -82,7 +83,7 @@ class Classes(Frozen):
         return len(self.labels)
 
     @cached_property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """(classes,) number of records of each class."""
         return np.bincount(self.labels[self.labels != SUPPRESSED])
 
@@ -96,7 +97,7 @@ class Classes(Frozen):
         """Number of suppressed records."""
         return int(np.count_nonzero(self.labels == SUPPRESSED))
 
-    def groups(self) -> list[NDArray[np.int64]]:
+    def groups(self) -> list[Ints]:
         """Return the records of each class, ascending."""
         order = np.argsort(self.labels, kind="stable")[self.suppressed :]
         return np.split(order, np.cumsum(self.sizes)[:-1]) if self.count else []
@@ -127,8 +128,8 @@ class Cover(Frozen):
         or a record twice.
     """
 
-    start: NDArray[np.int64]
-    members: NDArray[np.int32]
+    start: Ints
+    members: Codes
 
     def __post_init__(self) -> None:
         start, given = np.asarray(self.start), np.asarray(self.members)
@@ -182,7 +183,7 @@ class Cover(Frozen):
         return cls(start, np.concatenate(filled) if filled else np.empty(0, np.int32))
 
     @classmethod
-    def joined(cls, n: int, pieces: Iterable[tuple[NDArray[np.int64], Cover]]) -> Cover:
+    def joined(cls, n: int, pieces: Iterable[tuple[Ints, Cover]]) -> Cover:
         """Return the cover of n records that disjoint pieces are together.
 
         Parameters
@@ -233,17 +234,17 @@ class Cover(Frozen):
         return len(self.start) - 1
 
     @cached_property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """(n,) number of original records that each published record covers."""
         return np.diff(self.start)
 
     @cached_property
-    def degrees(self) -> NDArray[np.int64]:
+    def degrees(self) -> Ints:
         """(n,) number of published records that cover each original record."""
         return np.bincount(self.members, minlength=self.n)
 
     @cached_property
-    def owners(self) -> NDArray[np.int64]:
+    def owners(self) -> Ints:
         """(edges,) published record of each entry of `members`."""
         return np.repeat(np.arange(self.n), self.sizes)
 
@@ -252,7 +253,7 @@ class Cover(Frozen):
         """Number of suppressed records: those with an empty set."""
         return int(np.count_nonzero(self.sizes == 0))
 
-    def without_suppressed(self) -> tuple[NDArray[np.int64], Cover]:
+    def without_suppressed(self) -> tuple[Ints, Cover]:
         """Return the records that are not suppressed, and their cover, numbered among them."""
         kept = np.flatnonzero(self.sizes)
         if len(kept) == self.n:
@@ -262,12 +263,12 @@ class Cover(Frozen):
         start = np.concatenate([[0], np.cumsum(self.sizes[kept])])
         return kept, Cover(start, number[self.members])
 
-    def of_record(self, record: int) -> NDArray[np.int32]:
+    def of_record(self, record: int) -> Codes:
         """Return the set of one published record, ascending."""
         return self.members[self.start[record] : self.start[record + 1]]
 
     @property
-    def matches(self) -> NDArray[np.int32]:
+    def matches(self) -> Codes:
         """(n, k) sets as one array, ascending.
 
         Raises
@@ -303,7 +304,7 @@ class Patterns(Frozen):
         If `index` is not a vector of integers of at least -1.
     """
 
-    index: NDArray[np.int32]
+    index: Codes
 
     def __post_init__(self) -> None:
         given = np.asarray(self.index)
@@ -350,8 +351,8 @@ class Levels(Frozen):
         vector of truth values.
     """
 
-    levels: NDArray[np.int64]
-    suppressed_records: NDArray[np.bool_]
+    levels: Ints
+    suppressed_records: Flags
 
     def __post_init__(self) -> None:
         given, left_out = np.asarray(self.levels), np.asarray(self.suppressed_records)
@@ -390,16 +391,16 @@ class CellSets:
     `codes`: ranks in the attribute's levels, ascending within a cell.
     """
 
-    start: NDArray[np.int64]
-    stop: NDArray[np.int64]
-    codes: NDArray[np.int32]
+    start: Ints
+    stop: Ints
+    codes: Codes
 
     @property
-    def count(self) -> NDArray[np.int64]:
+    def count(self) -> Ints:
         """(n, m) number of values in each cell."""
         return self.stop - self.start
 
-    def of(self, record: int, attribute: int) -> NDArray[np.int32]:
+    def of(self, record: int, attribute: int) -> Codes:
         """Return the codes of one cell."""
         return self.codes[self.start[record, attribute] : self.stop[record, attribute]]
 
@@ -420,8 +421,8 @@ class Description:
         (n, m) bool, cells published as a star.
     """
 
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    lower: Floats
+    upper: Floats
     members: CellSets
-    nodes: NDArray[np.int32]
-    suppressed: NDArray[np.bool_]
+    nodes: Codes
+    suppressed: Flags

@@ -10,7 +10,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError, UnsupportedObjective, argument
 from anonymip.instances.microdata import Microdata
@@ -23,6 +22,7 @@ from anonymip.recodings.registry import as_recoding, published_form
 from anonymip.recodings.rules.diversity import Units, of_rows
 from anonymip.recodings.rules.limits import met_by_sets, refuse_unfit
 from anonymip.recodings.suppression import MaySuppress, PricedSuppression
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.frozen import Frozen
 
 #: What the releases of a recoding are called.
@@ -342,7 +342,7 @@ def named_rules(problem: Problem) -> str:
     return ", ".join(f"the {rule}" for rule in rules)
 
 
-def within_limits(problem: Problem, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+def within_limits(problem: Problem, rows: Ints) -> Flags:
     """Return (B,) whether classes of the given records (B, s) keep all limits."""
     if not problem.limits:
         return np.ones(len(rows), np.bool_)
@@ -352,14 +352,14 @@ def within_limits(problem: Problem, rows: NDArray[np.int64]) -> NDArray[np.bool_
     return np.concatenate([np.empty(0, np.bool_), *met])
 
 
-def are_diverse(problem: Problem, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+def are_diverse(problem: Problem, rows: Ints) -> Flags:
     """Return (B,) whether classes of the given records (B, s) are diverse."""
     if problem.diversity is None:
         return np.ones(len(rows), np.bool_)
     return problem.diversity.met_by(problem.microdata.counted_codes[rows])
 
 
-def losses_within_limits(problem: Problem, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def losses_within_limits(problem: Problem, rows: Ints) -> Floats:
     """Return (B,) losses of classes of the given records (B, s), infinite beyond a limit.
 
     The class's part of the sum; with the aggregate ``"max"`` the loss of one record.

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Assignment, Classes, Cover, Description
 from anonymip.certificates import DualProof
@@ -26,6 +25,7 @@ from anonymip.objectives.loss_checks import refuse_changing_loss
 from anonymip.optimality import hidden_by_rounding, loses_nothing, proves_optimal
 from anonymip.problem import Problem
 from anonymip.recodings.rows import equal_rows, published_numbers
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.compilation import kept_at_hand
 from anonymip.runtime.frozen import Frozen
 from anonymip.status import Status, Stopped
@@ -268,7 +268,7 @@ class Solution(Frozen):
         return Classes(np.append(alike.labels, SUPPRESSED)[classes.labels])
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """(classes,) records of each published class; of a cover those of each set, if it has any.
 
         The set of a suppressed record has none.

@@ -33,6 +33,7 @@ from anonymip.publishing import (
 )
 from anonymip.recodings import PatternGuided
 from anonymip.recodings.rules.diversity import of_rows
+from anonymip.runtime.arrays import Flags, Ints
 from anonymip.solution import Solution, gap_in_words
 
 #: Rows that are shown as examples, their columns, and characters of a cell: sets may name hundreds.
@@ -118,7 +119,7 @@ def _capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
 
 
-def _published(solution: Solution) -> NDArray[np.bool_]:
+def _published(solution: Solution) -> Flags:
     """Return (n,) the records that are not suppressed as a whole."""
     if isinstance(solution.assignment, Cover):
         return np.asarray(solution.assignment.sizes > 0, np.bool_)
@@ -315,7 +316,7 @@ def _method(solution: Solution) -> str:
     return ", ".join([*parts, f"{solution.status}, {solution.seconds:.1f} s"])
 
 
-def _sizes(sizes: NDArray[np.int64], k: int) -> list[_Sizes]:
+def _sizes(sizes: Ints, k: int) -> list[_Sizes]:
     """Return how many classes there are by size, in bands that double: k to 2k - 1 and so on."""
     found = []
     low, total = max(1, k), int(sizes.sum())

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError, InputWarning, did_you_mean
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.scale import is_iso_day
+from anonymip.runtime.arrays import Flags, Floats, Ints
 
 #: Whether pandas may miss the double next to the text of a number by one.
 _ROUGH_TEXTS = int(pd.__version__.partition(".")[0]) < 3
@@ -126,7 +127,7 @@ def looks_numeric(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:
     return all(map(_is_plain_number, map(str, values.unique())))
 
 
-def no_numbers_among(series: pd.Series, missing: Sequence[str] = ("",)) -> NDArray[np.int64]:
+def no_numbers_among(series: pd.Series, missing: Sequence[str] = ("",)) -> Ints:
     """Return the rows of the texts that keep a column of numbers from being numeric.
 
     None where fewer than four of five values are numbers, or one of them is a code (``02138``).
@@ -156,7 +157,7 @@ def all_whole(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:
     return bool(np.all((numbers == np.floor(numbers)) & (np.abs(numbers) < _FIRST_INEXACT)))
 
 
-def _to_doubles(series: pd.Series) -> NDArray[np.float64]:
+def _to_doubles(series: pd.Series) -> Floats:
     """Return numbers and texts of numbers as doubles; not a number where a cell is neither."""
     numbers = pd.to_numeric(series, errors="coerce").to_numpy(np.float64, copy=True)
     if _ROUGH_TEXTS and not _is_real_dtype(series):
@@ -181,7 +182,7 @@ def _is_real_dtype(series: pd.Series) -> bool:
     )
 
 
-def _neither_number_nor_text(series: pd.Series) -> NDArray[np.bool_]:
+def _neither_number_nor_text(series: pd.Series) -> Flags:
     """Return where pandas would make a number of something else: truth values, dates."""
     if _is_real_dtype(series) or isinstance(series.dtype, pd.StringDtype):
         return np.zeros(len(series), np.bool_)
@@ -195,7 +196,7 @@ def _neither_number_nor_text(series: pd.Series) -> NDArray[np.bool_]:
     )
 
 
-def missing_rows(series: pd.Series, tokens: Sequence[str]) -> NDArray[np.bool_]:
+def missing_rows(series: pd.Series, tokens: Sequence[str]) -> Flags:
     """Return (n,) bool: null in pandas' sense, or a text or number among `tokens`."""
     absent = series.isna().to_numpy(bool, copy=True)
     if _is_real_dtype(series):
@@ -208,7 +209,7 @@ def missing_rows(series: pd.Series, tokens: Sequence[str]) -> NDArray[np.bool_]:
     return absent
 
 
-def numeric_column(series: pd.Series, attribute: Attribute) -> NDArray[np.float64]:
+def numeric_column(series: pd.Series, attribute: Attribute) -> Floats:
     """Return the numbers of a column, (n,) float64, inside the attribute's domain.
 
     Of dates the numbers of their units.
@@ -245,7 +246,7 @@ def numeric_column(series: pd.Series, attribute: Attribute) -> NDArray[np.float6
     return numbers
 
 
-def _refuse_outside(series: pd.Series, numbers: NDArray[np.float64], attribute: Attribute) -> None:
+def _refuse_outside(series: pd.Series, numbers: Floats, attribute: Attribute) -> None:
     if attribute.bounds is not None:
         low, high = attribute.bounds
         _refuse(
@@ -256,7 +257,7 @@ def _refuse_outside(series: pd.Series, numbers: NDArray[np.float64], attribute: 
         )
 
 
-def _written_as_float(series: pd.Series) -> NDArray[np.bool_]:
+def _written_as_float(series: pd.Series) -> Flags:
     """Return where the number was given in floating point, whose digits are exact as such."""
     if pd.api.types.is_float_dtype(series):
         return np.ones(len(series), np.bool_)
@@ -286,7 +287,7 @@ def text_column(series: pd.Series, attribute: Attribute) -> NDArray[np.object_]:
     return texts
 
 
-def _refuse(series: pd.Series, rows: NDArray[np.bool_], message: str, remedy: str) -> None:
+def _refuse(series: pd.Series, rows: Flags, message: str, remedy: str) -> None:
     if not rows.any():
         return
     first = int(np.argmax(rows))
@@ -439,7 +440,7 @@ def _is_day(match: re.Match[str]) -> bool:
 _FEWEST, _OUTER, _FAR = 50, 0.01, 10.0
 
 
-def far_values(numbers: NDArray[np.float64]) -> dict[str, int]:
+def far_values(numbers: Floats) -> dict[str, int]:
     """Return how many numbers stretch the domain beyond all others: typing errors, or rare ones.
 
     By what would put them into a group of their own: ``at_most`` those above, ``at_least`` those

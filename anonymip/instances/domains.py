@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.instances.hierarchies.tree import Tree
 from anonymip.instances.microdata import Microdata
 from anonymip.instances.scale import Unit, unit_text
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.tolerances import OPTIMALITY_RELATIVE
 
 #: Half widths between which a domain's width and its inverse are ordinary doubles.
@@ -36,18 +36,18 @@ class Domains:
     kinds: tuple[str, ...]
     publish: tuple[str, ...]
     #: (m,) float64, ends of numeric domains, NaN for other kinds.
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    size: NDArray[np.int64]  # (m,) int64, permissible values: declared, else observed
-    weight: NDArray[np.float64]  # (m,) float64
-    integer: NDArray[np.bool_]  # (m,) bool
+    low: Floats
+    high: Floats
+    size: Ints  # (m,) int64, permissible values: declared, else observed
+    weight: Floats  # (m,) float64
+    integer: Flags  # (m,) bool
     trees: tuple[Tree | None, ...]  # (m,) hierarchies, None where the attribute has none
     #: (m,) float64, what losses count the ends of ranges from: the lower end of the domain, or 0
     #: where values less that would not lie as far apart; NaN for other kinds.
-    origin: NDArray[np.float64]
+    origin: Floats
     #: (m,) float64, what stands for missing numbers as the upper end of a range; infinite where
     #: none is missing.
-    beyond: NDArray[np.float64]
+    beyond: Floats
 
     @classmethod
     def of(cls, microdata: Microdata) -> Domains:
@@ -130,11 +130,11 @@ class Domains:
             ) from None
 
 
-def _least_gap(levels: NDArray[np.float64]) -> float:
+def _least_gap(levels: Floats) -> float:
     return float(np.diff(levels).min(initial=np.inf))
 
 
-def _origin(levels: NDArray[np.float64], low: float) -> float:
+def _origin(levels: Floats, low: float) -> float:
     """Return the lower end of a domain if values keep their distances without it, else 0."""
     apart = np.diff(levels)
     kept = np.abs(np.diff(levels - low) - apart) <= OPTIMALITY_RELATIVE * apart

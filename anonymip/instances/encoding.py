@@ -12,14 +12,10 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError, argument
 from anonymip.instances.attribute import Attribute
-from anonymip.instances.columns import (
-    is_number_text,
-    missing_rows,
-    numeric_column,
-    text_column,
-)
+from anonymip.instances.columns import is_number_text, missing_rows, numeric_column, text_column
 from anonymip.instances.hierarchies.calendar import Calendar
 from anonymip.instances.table_format import TableFormat
+from anonymip.runtime.arrays import Codes, Floats, Ints
 
 
 def policy_of(attribute: Attribute, table: TableFormat) -> str:
@@ -31,9 +27,7 @@ def policy_of(attribute: Attribute, table: TableFormat) -> str:
     return "category" if policy == "own" and not attribute.is_numeric else policy
 
 
-def complete_rows(
-    frame: pd.DataFrame, attributes: Sequence[Attribute], table: TableFormat
-) -> NDArray[np.int64]:
+def complete_rows(frame: pd.DataFrame, attributes: Sequence[Attribute], table: TableFormat) -> Ints:
     """Return the rows that miss nothing for which rows are left out."""
     gone = np.zeros(len(frame), np.bool_)
     for attribute in attributes:
@@ -102,9 +96,9 @@ class Encoded(NamedTuple):
     """The cells of a table as :class:`~anonymip.instances.microdata.Microdata` names them."""
 
     levels: tuple[NDArray[np.generic], ...] = ()
-    codes: NDArray[np.int32] = np.empty((0, 0), np.int32)
-    values: NDArray[np.float64] = np.empty((0, 0))
-    beyond: NDArray[np.float64] = np.empty(0)
+    codes: Codes = np.empty((0, 0), np.int32)
+    values: Floats = np.empty((0, 0))
+    beyond: Floats = np.empty(0)
 
 
 def encode(frame: pd.DataFrame, attributes: Sequence[Attribute]) -> Encoded:
@@ -145,7 +139,7 @@ def encode(frame: pd.DataFrame, attributes: Sequence[Attribute]) -> Encoded:
     return Encoded(tuple(levels), codes, values, beyond)
 
 
-def _numbers(series: pd.Series, attribute: Attribute) -> tuple[NDArray[np.float64], float]:
+def _numbers(series: pd.Series, attribute: Attribute) -> tuple[Floats, float]:
     """Return the numbers of a column, and what stands for missing ones; infinite if none is.
 
     It lies farther above the domain than the domain is wide: so far from every number that a range
@@ -187,7 +181,7 @@ def on_calendar(
     return dataclasses.replace(attribute, hierarchy=calendar), labels
 
 
-def ends_of(attribute: Attribute, levels: NDArray[np.float64]) -> tuple[float, float]:
+def ends_of(attribute: Attribute, levels: Floats) -> tuple[float, float]:
     """Return lowest and highest permissible number: declared, else observed."""
     if attribute.bounds is not None:
         low, high = attribute.scale.coarsened(np.array(attribute.bounds)).tolist()
@@ -197,7 +191,7 @@ def ends_of(attribute: Attribute, levels: NDArray[np.float64]) -> tuple[float, f
     return float(levels.min()), float(levels.max())
 
 
-def _order_of_levels(level: NDArray[Any], attribute: Attribute, coded: bool) -> NDArray[np.int64]:
+def _order_of_levels(level: NDArray[Any], attribute: Attribute, coded: bool) -> Ints:
     """Return the order of observed texts: of the tree, of their numbers, or alphabetical."""
     if attribute.hierarchy is not None:
         # What a node covers is then a range of ranks.

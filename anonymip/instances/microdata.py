@@ -32,6 +32,7 @@ from anonymip.instances.encoding import (
 )
 from anonymip.instances.readers import FrameKind, as_pandas
 from anonymip.instances.table_format import TableFormat
+from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.frozen import Frozen
 
 #: An undeclared column with at least this share of distinct values looks like an identifier.
@@ -42,9 +43,9 @@ class RowTypes(NamedTuple):
     """Distinct rows of a table."""
 
     #: (t,) int64, a row of each type, the first in the table; types in lexicographic order.
-    first: NDArray[np.int64]
-    inverse: NDArray[np.int64]  # (n,) int64, the type of every row
-    counts: NDArray[np.int64]  # (t,) int64, the rows of each type
+    first: Ints
+    inverse: Ints  # (n,) int64, the type of every row
+    counts: Ints  # (t,) int64, the rows of each type
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,17 +155,17 @@ class Microdata(Frozen):
         return self._arrays.levels
 
     @property
-    def codes(self) -> NDArray[np.int32]:
+    def codes(self) -> Codes:
         """(n, m) int32, rank of each cell in its attribute's levels."""
         return self._arrays.codes
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """(n, m) float64, numbers where there are numbers, else the codes."""
         return self._arrays[2]
 
     @property
-    def beyond(self) -> NDArray[np.float64]:
+    def beyond(self) -> Floats:
         """(m,) float64, what stands for missing numbers; infinite where none is missing."""
         return self._arrays.beyond
 
@@ -191,7 +192,7 @@ class Microdata(Frozen):
         return tuple(str(name) for name in self.frame.columns if name not in declared)
 
     @cached_property
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> Ints:
         """(n,) int64, row of each record in the original; gaps where records were left out."""
         return complete_rows(self.original, self.attributes, self.table)
 
@@ -237,7 +238,7 @@ class Microdata(Frozen):
             return len(given.domain)
         return len(self.levels[attribute])
 
-    def leaves(self, attribute: int) -> NDArray[np.int64]:
+    def leaves(self, attribute: int) -> Ints:
         """Return (levels,) the leaves of the hierarchy that the observed values are."""
         hierarchy = self.attributes[attribute].hierarchy
         if hierarchy is None:
@@ -245,11 +246,11 @@ class Microdata(Frozen):
         return np.array([hierarchy.tree.place[str(text)] for text in self.levels[attribute]])
 
     @cached_property
-    def sensitive_codes(self) -> NDArray[np.int32]:
+    def sensitive_codes(self) -> Codes:
         """(n, columns) int32, sensitive values as codes; missing and empty ones are one value."""
         return self._codes_of(self.sensitive)
 
-    def _codes_of(self, names: Sequence[str]) -> NDArray[np.int32]:
+    def _codes_of(self, names: Sequence[str]) -> Codes:
         codes = np.empty((self.n, len(names)), np.int32)
         for column, name in enumerate(names):
             values = self.frame[name]
@@ -270,7 +271,7 @@ class Microdata(Frozen):
         return (self.unit, *self.sensitive) if self._counts_both else (self.unit,)
 
     @cached_property
-    def counted_codes(self) -> NDArray[np.int32]:
+    def counted_codes(self) -> Codes:
         """(n, columns) int32, the values of the counted columns as codes."""
         return self.sensitive_codes if self.unit is None else self._codes_of(self.counted)
 
@@ -297,7 +298,7 @@ class Microdata(Frozen):
         return rows
 
     @cached_property
-    def counted_values(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def counted_values(self) -> tuple[Ints, Ints]:
         """Values of the counted columns, numbered through all of these.
 
         (n, columns) int64 numbers, and (columns + 1,) where those of each column begin.
@@ -309,7 +310,7 @@ class Microdata(Frozen):
         return values, starts
 
     @cached_property
-    def sampling_weights(self) -> NDArray[np.float64]:
+    def sampling_weights(self) -> Floats:
         """(n,) float64, how many persons each record stands for; 1 where no column says it."""
         if self.weights is None:
             return np.ones(self.n)
@@ -390,7 +391,7 @@ class Microdata(Frozen):
         return f"<Microdata: {self.n} records, quasi-identifiers {', '.join(self.names)}>"
 
 
-def _row_keys(codes: NDArray[np.int32], sizes: Sequence[int]) -> NDArray[np.int64]:
+def _row_keys(codes: Codes, sizes: Sequence[int]) -> Ints:
     """Return one integer per row, ordered like the rows; compresses whenever 63 bits overflow."""
     key = np.zeros(len(codes), np.int64)
     span = 1

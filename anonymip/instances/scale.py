@@ -17,9 +17,9 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError, did_you_mean
+from anonymip.runtime.arrays import Floats
 
 Unit = Literal["day", "month", "quarter", "year", "decade"]
 
@@ -91,7 +91,7 @@ class Scale:
         """Whether numbers stay what they are."""
         return self.precision is None and self.at_most is None and self.at_least is None
 
-    def coarsened(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    def coarsened(self, numbers: Floats) -> Floats:
         """Return numbers, or numbers of units, as they are counted."""
         if isinstance(self.precision, float):
             values, place = np.unique(numbers, return_inverse=True)
@@ -107,7 +107,7 @@ class Scale:
         width = Fraction(repr(self.precision))
         return float(math.floor(Fraction(repr(value)) / width) * width)
 
-    def units(self, series: pd.Series, name: str) -> NDArray[np.float64]:
+    def units(self, series: pd.Series, name: str) -> Floats:
         """Return (n,) float64 the numbers of the units of a column of dates.
 
         `series`: dates, moments, or texts of them. Raises InputError naming the first data row

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import Classes, Cover
 from anonymip.effort import EFFORTS, check_effort
@@ -24,6 +23,7 @@ from anonymip.models import model_size
 from anonymip.problem import Problem, is_plain
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.recodings.output_rows import recoding_of
+from anonymip.runtime.arrays import Codes
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
 from anonymip.status import Stopped
@@ -301,7 +301,7 @@ def _rings_in_classes(
     classes = EquivalenceClasses(asked.suppression, asked.most_suppressed, asked.suppression_price)
     found = auto(problem.replace(recoding=classes), budget=budget, seed=seed, **settings)
     assert isinstance(found.assignment, Classes)
-    sets: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * problem.n
+    sets: list[Codes] = [np.empty(0, np.int32)] * problem.n
     for group in found.assignment.groups():
         for place, record in enumerate(group):
             sets[record] = np.roll(group, -place)[: problem.k].astype(np.int32)

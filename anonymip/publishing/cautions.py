@@ -20,6 +20,7 @@ from anonymip.instances.inspection import repeated_ids
 from anonymip.instances.microdata import NEARLY_UNIQUE, distinct_values
 from anonymip.problem import Problem
 from anonymip.recodings.rules.diversity import of_rows
+from anonymip.runtime.arrays import Ints
 
 #: Share of the rows that columns may single out together before that is worth a word.
 _SINGLED_OUT = 0.1
@@ -149,7 +150,7 @@ def count_homogeneous(
     return counts
 
 
-def _alike(cells: Sequence[NDArray[np.object_]], rows: int) -> NDArray[np.int64]:
+def _alike(cells: Sequence[NDArray[np.object_]], rows: int) -> Ints:
     """Return (rows,) the class of each row, from 0."""
     labels = np.zeros(rows, np.int64)
     for column in cells:
@@ -171,9 +172,7 @@ def cautions_of_classes(
 
 
 def shared_by_units(
-    cells: Sequence[NDArray[np.object_]],
-    problem: Problem,
-    published: NDArray[np.integer],
+    cells: Sequence[NDArray[np.object_]], problem: Problem, published: NDArray[np.integer]
 ) -> list[str]:
     """Return a caution for each sensitive column with a value that too many units of a class have.
 

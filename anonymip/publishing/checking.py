@@ -24,6 +24,7 @@ from anonymip.privacy.reading.original import read_inputs
 from anonymip.privacy.reading.text_tables import distinct
 from anonymip.problem import Problem
 from anonymip.recodings import Apart
+from anonymip.runtime.arrays import Codes
 from anonymip.solution import Solution
 from anonymip.tolerances import same_loss
 
@@ -165,16 +166,10 @@ def _cells(problem: Problem, table: PublishedTable) -> CellBatch:
     for a, attribute in enumerate(problem.microdata.attributes):
         if attribute.hierarchy is not None:
             nodes[:, a] = _nodes(attribute.hierarchy.tree.place, table, order[a])
-    return CellBatch(
-        lower,
-        upper,
-        table.count[:, order],
-        table.suppressed[:, order],
-        nodes,
-    )
+    return CellBatch(lower, upper, table.count[:, order], table.suppressed[:, order], nodes)
 
 
-def _nodes(place: dict[str, int], table: PublishedTable, attribute: int) -> NDArray[np.int32]:
+def _nodes(place: dict[str, int], table: PublishedTable, attribute: int) -> Codes:
     """Return (n,) published nodes; -1 for stars."""
     nodes = [-1 if cell.node is None else place[cell.node] for cell in table.cells[attribute]]
     return np.array(nodes, np.int32)[table.codes[:, attribute]]

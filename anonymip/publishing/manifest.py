@@ -29,6 +29,7 @@ from anonymip.publishing.suppressed import LEFT_OUT, STARRED, left_out, suppress
 from anonymip.recodings import Cap, Diversity, FullDomain, Limit, PatternGuided
 from anonymip.recodings.registry import published_form
 from anonymip.recodings.rules.diversity import Units, of_rows
+from anonymip.runtime.arrays import Ints
 from anonymip.solution import Bound, Solution, bound_text, relative_gap
 
 FORMAT = "anonymip-release/1"
@@ -473,7 +474,7 @@ def columns_at_risk(problem: Problem) -> list[str]:
     return _observed(problem, most)
 
 
-def _observed(problem: Problem, hidden: NDArray[np.int64]) -> list[str]:
+def _observed(problem: Problem, hidden: Ints) -> list[str]:
     """Return the columns whose domain is what was observed, and may end in values that are hidden.
 
     `hidden`: (m,) cells of each column that are not published, or may not be.

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError, argument
 from anonymip.instances.columns import missing_rows
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Ints
 
 #: Characters of a pseudonym: 100 bits, of which no two ids of a table are expected to share all.
 _LENGTH = 20
@@ -85,9 +86,7 @@ def _pseudonym(column: str, value: str, key: bytes) -> str:
 
 
 def linked_rows(
-    columns: Sequence[pd.Series],
-    cells: Sequence[NDArray[np.object_]] | None,
-    problem: Problem,
+    columns: Sequence[pd.Series], cells: Sequence[NDArray[np.object_]] | None, problem: Problem
 ) -> list[str]:
     """Return a caution for each column of pseudonyms that links several rows.
 
@@ -118,9 +117,7 @@ def linked_rows(
     return cautions
 
 
-def _few_alike(
-    persons: NDArray[np.int64], cells: Sequence[NDArray[np.object_]], k: int
-) -> tuple[int, int]:
+def _few_alike(persons: Ints, cells: Sequence[NDArray[np.object_]], k: int) -> tuple[int, int]:
     """Return how many persons share the classes of all their rows with fewer than k, and of all.
 
     `persons`: (rows,) numbers, below 0 for rows without a pseudonym, which are of nobody.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Cover
 from anonymip.errors import InputError, NoSolution, argument
 from anonymip.problem import Problem
 from anonymip.recodings.suppression import MaySuppress
+from anonymip.runtime.arrays import Flags, Ints
 from anonymip.solution import MANY_SUPPRESSED, Solution
 
 LEFT_OUT, STARRED = "left-out", "starred"
@@ -58,7 +58,7 @@ def refuse_many_suppressed(solution: Solution, most: int | float | None) -> None
         )
 
 
-def published_records(solution: Solution, suppressed: str) -> NDArray[np.bool_]:
+def published_records(solution: Solution, suppressed: str) -> Flags:
     """Return (n,) which records get a row.
 
     Rows of stars that are fewer than k, or lack the diversity, reveal more than a class may of a
@@ -78,7 +78,7 @@ def published_records(solution: Solution, suppressed: str) -> NDArray[np.bool_]:
     return np.ones_like(published)
 
 
-def published_cover(assignment: Cover, suppressed: str) -> tuple[NDArray[np.int64], Cover]:
+def published_cover(assignment: Cover, suppressed: str) -> tuple[Ints, Cover]:
     """Return the records that get a row, and their cover, numbered among them.
 
     Starred ones are in a ring of sets of their own, so that their rows are handed out among them;
@@ -155,7 +155,7 @@ def unused_limit(solution: Solution) -> list[str]:
     return [said]
 
 
-def _suppressed_records(solution: Solution) -> NDArray[np.bool_]:
+def _suppressed_records(solution: Solution) -> Flags:
     """Return (n,) the records that are in no class, or have no set."""
     if isinstance(solution.assignment, Cover):
         return np.asarray(solution.assignment.sizes == 0, np.bool_)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.microdata import Microdata
+from anonymip.runtime.arrays import Ints
 
 Edge = tuple[int, int]
 #: The columns that a pattern stars; a mask is a sequence of them.
@@ -242,7 +243,7 @@ def _refuse_width(k: int) -> None:
         raise InputError(f"k is {k}", remedy="Give 2 to 16: the table has about 2^k columns")
 
 
-def _categorical(table: NDArray[np.int64] | NDArray[np.object_]) -> Microdata:
+def _categorical(table: Ints | NDArray[np.object_]) -> Microdata:
     """Return a table of categorical attributes a0, a1, ..."""
     names = [f"a{column}" for column in range(table.shape[1])]
     frame = pd.DataFrame(table.astype(str), columns=names)

@@ -346,7 +346,7 @@ class Members:
         """The table that the members are records of."""
         return self._microdata
 
-    def _value(self, name: str) -> NDArray[np.float64]:
+    def _value(self, name: str) -> Floats:
         column = self._at(name)
         if self._microdata.beyond[column] < np.inf:
             raise UnsupportedObjective(
