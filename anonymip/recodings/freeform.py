@@ -151,10 +151,8 @@ class Freeform(PricedSuppression, _Sets):
     def refuse_unfit(self, problem: ProblemView) -> None:
         """Refuse degrees that do not fit the table, and what does not go with suppression.
 
-        Raises
-        ------
-        InputError
-            If there is not one for each record, or one is below k or above the number of records.
+        Raises InputError if there is not one for each record, or one is below k or above the number
+        of records.
         """
         if self.suppression and problem.diversity is not None:
             raise InputError(
@@ -198,10 +196,7 @@ class Freeform(PricedSuppression, _Sets):
 
         Sets larger than k are accepted if all have one size.
 
-        Raises
-        ------
-        InvalidAssignment
-            Naming a record and the rule that it breaks.
+        Raises InvalidAssignment: naming a record and the rule that it breaks.
         """
         cover = checked_cover(problem, assignment, self.suppression)
         left_out = cover.sizes == 0

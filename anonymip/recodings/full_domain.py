@@ -72,12 +72,8 @@ class FullDomain(MaySuppress):
     def refuse_unfit(self, problem: ProblemView) -> None:
         """Refuse losses and limits that do not fit.
 
-        Raises
-        ------
-        UnsupportedObjective
-            If the loss looks at the members of classes.
-        InputError
-            If there are limits.
+        Raises UnsupportedObjective if the loss looks at the members of classes. Raises InputError
+        if there are limits.
         """
         if problem.compiled.tier == "members":
             raise UnsupportedObjective(
@@ -116,10 +112,7 @@ class FullDomain(MaySuppress):
     def check(self, problem: ProblemView, assignment: Assignment) -> None:
         """Check the levels: k records that look alike, diverse, no more suppressed than allowed.
 
-        Raises
-        ------
-        InvalidAssignment
-            Naming a record and the rule that it breaks.
+        Raises InvalidAssignment: naming a record and the rule that it breaks.
         """
         given = _levels_of(problem.microdata, assignment)
         cells = published_cells(problem.microdata, given)
@@ -144,10 +137,7 @@ class FullDomain(MaySuppress):
     def classes(self, problem: ProblemView, assignment: Assignment) -> Classes:
         """Return the classes of records that look alike; suppressed ones are in none.
 
-        Raises
-        ------
-        InvalidAssignment
-            If the assignment is none of levels of the table's attributes.
+        Raises InvalidAssignment if the assignment is none of levels of the table's attributes.
         """
         given = _levels_of(problem.microdata, assignment)
         return equal_rows(published_cells(problem.microdata, given), given.suppressed_records)

@@ -57,11 +57,8 @@ class PatternLevels:
     def refuse_unfit(self, problem: ProblemView) -> None:
         """Refuse tables, losses and limits that do not fit.
 
-        Raises
-        ------
-        InputError
-            If the levels of a hierarchy do not nest, the mask names another column, or there are
-            limits.
+        Raises InputError if the levels of a hierarchy do not nest, the mask names another column,
+        or there are limits.
         """
         microdata = problem.microdata
         for name, levels in zip(microdata.names, level_maps(microdata), strict=True):
@@ -91,10 +88,7 @@ class PatternLevels:
     def patterns(self, problem: ProblemView) -> Ints:
         """Return the (p, m) allowed patterns: a level for each attribute.
 
-        Raises
-        ------
-        InputError
-            If there are too many.
+        Raises InputError if there are too many.
         """
         heights = [levels.height for levels in level_maps(problem.microdata)]
         count = int(np.prod([height + 1.0 for height in heights]))
@@ -111,10 +105,7 @@ class PatternLevels:
     def check(self, problem: ProblemView, assignment: Assignment) -> None:
         """Check the classes: k records each, diverse, alike under some allowed pattern.
 
-        Raises
-        ------
-        InvalidAssignment
-            Naming a record and the rule that it breaks.
+        Raises InvalidAssignment: naming a record and the rule that it breaks.
         """
         EquivalenceClasses().check(problem, assignment)
         assert isinstance(assignment, Classes)

@@ -64,10 +64,7 @@ class PatternGuided:
     def refuse_unfit(self, problem: ProblemView) -> None:
         """Refuse masks and losses that do not fit the table.
 
-        Raises
-        ------
-        InputError
-            If the mask names another column, or there are limits.
+        Raises InputError if the mask names another column, or there are limits.
         """
         self.stars(problem)
         if problem.limits:
@@ -79,10 +76,7 @@ class PatternGuided:
     def check(self, problem: ProblemView, assignment: Assignment) -> None:
         """Check the patterns: of the mask, k rows that look alike, diverse.
 
-        Raises
-        ------
-        InvalidAssignment
-            Naming a record and the rule that it breaks.
+        Raises InvalidAssignment: naming a record and the rule that it breaks.
         """
         classes = self.classes(problem, assignment)
         assert isinstance(assignment, Patterns)
@@ -107,10 +101,8 @@ class PatternGuided:
     def classes(self, problem: ProblemView, assignment: Assignment) -> Classes:
         """Return the classes of records that look alike; suppressed ones are in none.
 
-        Raises
-        ------
-        InvalidAssignment
-            If the assignment is none of patterns of the mask for the table's records.
+        Raises InvalidAssignment if the assignment is none of patterns of the mask for the table's
+        records.
         """
         hidden = self._hidden(problem, assignment)
         assert isinstance(assignment, Patterns)

@@ -78,11 +78,8 @@ class Objective(ABC):
         A sum of terms that look at one attribute each becomes tables, which every method reads.
         Anything else is called on batches of records, by the methods that can.
 
-        Raises
-        ------
-        UnsupportedObjective
-            If the loss can be neither traced nor called on a batch, reads what is not published,
-            or is declared monotone and is not.
+        Raises UnsupportedObjective if the loss can be neither traced nor called on a batch, reads
+        what is not published, or is declared monotone and is not.
         """
         microdata = problem if isinstance(problem, Microdata) else problem.microdata
         return compile_record_loss(self, microdata)
@@ -126,11 +123,8 @@ class MembersObjective(ABC):
     def compile(self, problem: _HasMicrodata | Microdata) -> CompiledObjective:
         """Bind the loss to a table and check it on samples.
 
-        Raises
-        ------
-        UnsupportedObjective
-            If the function does not give one finite number a class, or is declared superadditive
-            and is not.
+        Raises UnsupportedObjective if the function does not give one finite number a class, or is
+        declared superadditive and is not.
         """
         microdata = problem if isinstance(problem, Microdata) else problem.microdata
         return compile_members(self, microdata)

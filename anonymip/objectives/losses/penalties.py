@@ -258,10 +258,7 @@ class Bottleneck(Objective):
     def compile(self, problem: Any) -> CompiledObjective:
         """Trace the inner loss; the release's loss is its maximum over the records.
 
-        Raises
-        ------
-        UnsupportedObjective
-            As the inner objective.
+        Raises UnsupportedObjective as the inner objective.
         """
         microdata = problem if isinstance(problem, Microdata) else problem.microdata
         inner = self.inner.compile(microdata)

@@ -196,10 +196,7 @@ class Diversity:
     def met_by(self, sensitive: NDArray[np.integer]) -> Flags:
         """Return (B,) whether the classes of the given sensitive codes are diverse.
 
-        Parameters
-        ----------
-        sensitive
-            (B, s, columns) codes of the members.
+        `sensitive`: (B, s, columns) codes of the members.
         """
         batch, size, columns = sensitive.shape
         met = np.ones(batch, np.bool_)
@@ -217,15 +214,9 @@ class Diversity:
     def violation(self, sensitive: NDArray[np.integer], classes: Classes) -> int | None:
         """Return a record of a class that is not diverse, or None.
 
-        Parameters
-        ----------
-        sensitive
-            (n, columns) codes of all records.
-        classes
-            Of the records; suppressed ones are in none.
+        `sensitive`: (n, columns) codes of all records. `classes`: of the records; suppressed ones
+        are in none.
 
-        Notes
-        -----
         Complexity: O(n log n) for each column.
         """
         labels = classes.labels
@@ -254,17 +245,9 @@ class Diversity:
     ) -> Flags:
         """Return (count,) whether classes keep all that is asked for, closeness included.
 
-        Parameters
-        ----------
-        microdata
-            The whole table.
-        records, labels
-            Records in classes, and the class of each, below `count`.
-        count
-            Number of classes.
+        `microdata`: the whole table. `records, labels`: records in classes, and the class of each,
+        below `count`. `count`: number of classes.
 
-        Notes
-        -----
         Complexity: O(n + classes x values) for each column.
         """
         sizes = np.bincount(labels, minlength=count)
@@ -283,10 +266,7 @@ class Diversity:
     def check_closeness(self, microdata: Microdata, classes: Classes) -> None:
         """Raise if the sensitive values of a class lie too far from those of the table.
 
-        Raises
-        ------
-        InvalidAssignment
-            Naming a record of the class.
+        Raises InvalidAssignment: naming a record of the class.
         """
         if self.t is None:
             return
@@ -313,12 +293,8 @@ class Diversity:
         hold each value as often, for their size, as the table does. The reason tells how many
         records share a value, and not which.
 
-        Parameters
-        ----------
-        sensitive
-            (n, columns) codes of all records.
-        left_out
-            Records that a partition may leave out: those whose leaving helps most.
+        `sensitive`: (n, columns) codes of all records. `left_out`: records that a partition may
+        leave out: those whose leaving helps most.
         """
         n = len(sensitive)
         for column in range(sensitive.shape[1]):
@@ -338,10 +314,7 @@ class Diversity:
     def check(self, sensitive: NDArray[np.integer], classes: Classes) -> None:
         """Raise if a class is not diverse.
 
-        Raises
-        ------
-        InvalidAssignment
-            Naming a record of the class.
+        Raises InvalidAssignment: naming a record of the class.
         """
         record = self.violation(sensitive, classes)
         if record is not None:
