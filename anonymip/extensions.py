@@ -38,13 +38,11 @@ class Extensions(Generic[Kind]):
     """What installed packages register in one group of entry points.
 
     A package is imported when one of its names is looked up, or when all are listed. Whatever is
-    wrong with it, the others and the built-in ones go on working: what cannot be used is left
-    out with one warning.
-
-    `group`: of entry points, such as ``anonymip.methods``. `what`: what they register, in the
-    singular: ``"method"``. `read`: takes an entry point's name and the function that imports its
-    target; returns what is registered, and raises :class:`InputError` for anything else. `taken`:
-    returns the names that no package may take.
+    wrong with it, the others and the built-in ones go on working: what cannot be used is left out
+    with one warning. `group`: of entry points, such as ``anonymip.methods``. `what`: what they
+    register, in the singular: ``"method"``. `read`: takes an entry point's name and the function
+    that imports its target; returns what is registered, and raises :class:`InputError` for anything
+    else. `taken`: returns the names that no package may take.
     """
 
     def __init__(

@@ -56,13 +56,12 @@ class Outputs:
     def stage(self, target: Path, *, public: bool = False, last: bool = False) -> Path:
         """Return a new file beside the place of an output, to write the output to.
 
-        Folders that are missing are made; of a block that fails they are removed again.
-
-        `target`: the file meant. A link is written through: what it points to is replaced, and the
-        link stays. `public`: whether it is made to be given away, and so may be opened by whom the
-        umask lets; otherwise by its owner alone. `last`: whether it is put in place after the
-        others, which otherwise keep their order. Raises InputError if the folder cannot be made or
-        written to, the name is too long, or a folder, a device, a pipe or a socket lies there.
+        Folders that are missing are made; of a block that fails they are removed again. `target`:
+        the file meant. A link is written through: what it points to is replaced, and the link
+        stays. `public`: whether it is made to be given away, and so may be opened by whom the umask
+        lets; otherwise by its owner alone. `last`: whether it is put in place after the others,
+        which otherwise keep their order. Raises InputError if the folder cannot be made or written
+        to, the name is too long, or a folder, a device, a pipe or a socket lies there.
         """
         place = _place_of(target)
         temporary, handle = _temporary(target, place, self._stack)
@@ -119,11 +118,9 @@ def writing(outputs: Outputs | None = None) -> Iterator[Outputs]:
 
     If the block fails, none is. If the program is killed, those that it had not yet put in place
     are what they were; its temporary files are removed by the next one that writes into their
-    folders.
-
-    `outputs`: of a block around this one, which then puts these files in place with its own; None
-    for a block that stands alone. Raises InputError if the disk is full, or a file cannot be
-    replaced.
+    folders. `outputs`: of a block around this one, which then puts these files in place with its
+    own; None for a block that stands alone. Raises InputError if the disk is full, or a file cannot
+    be replaced.
     """
     if outputs is not None:
         yield outputs
@@ -251,11 +248,10 @@ def start_growing(target: Path) -> None:
 def refuse_outputs(targets: Sequence[Path], inputs: Sequence[Path]) -> None:
     """Refuse, before any work is done, outputs that could not be written or would do damage.
 
-    Nothing is left of the attempt, no folder either.
-
-    `targets`: files to be written later. `inputs`: files that are read; those that do not exist do
-    not matter. Raises InputError if a file could not be written, see :meth:`Outputs.stage`, or if
-    an output would overwrite an input or another output.
+    Nothing is left of the attempt, no folder either. `targets`: files to be written later.
+    `inputs`: files that are read; those that do not exist do not matter. Raises InputError if a
+    file could not be written, see :meth:`Outputs.stage`, or if an output would overwrite an input
+    or another output.
     """
     with ExitStack() as stack:
         for number, target in enumerate(targets):

@@ -407,10 +407,9 @@ def release_at_hand(
 ) -> Solution:
     """Return the best release that the run has made, else one that needs no kernels.
 
-    The run is still in force: nothing is compiled for this.
-
-    Raises Interrupted if the user stopped the run before there was a release. NoSolution if the
-    time ended before there was one, and every method needs kernels.
+    The run is still in force: nothing is compiled for this. Raises Interrupted if the user stopped
+    the run before there was a release. NoSolution if the time ended before there was one, and every
+    method needs kernels.
     """
     remark = f"{method} was stopped ({stopped.reason.value}) while kernels were compiled"
     found: Solution | None = run.at_hand
@@ -427,10 +426,8 @@ def release_without_memory(
 ) -> Solution:
     """Return the best release that the run has made before memory ended, else a frugal one.
 
-    What the frames of the `shortage` hold is given up first.
-
-    Raises MemoryShort if there was no release, and there is not enough memory for a frugal method
-    either.
+    What the frames of the `shortage` hold is given up first. Raises MemoryShort if there was no
+    release, and there is not enough memory for a frugal method either.
     """
     told = shortage.message if isinstance(shortage, MemoryShort) else "memory ended"
     following: BaseException | None = shortage

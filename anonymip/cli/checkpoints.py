@@ -63,9 +63,7 @@ class Keeping:
         """Remove the file once all is written; keep it if somebody may want to go on from it.
 
         Of a run that the user interrupted the file stays, of one whose time ended only if the user
-        named it: the same command can then be given again.
-
-        Returns: what to report to the user.
+        named it: the same command can then be given again. Returns: what to report to the user.
         """
         from anonymip.methods import find_method
 

@@ -34,11 +34,9 @@ _BAR = 12
 class ProgressLine:
     """One line about a computation, drawn by whoever asks for it, however seldom it reports.
 
-    The time since the start belongs to the command, not to a phase of it. The time left is what
-    its limit leaves, and only falls; without a limit nobody knows what phases are to come, so that
-    none is given.
-
-    `clock`: returns seconds that never fall.
+    The time since the start belongs to the command, not to a phase of it. The time left is what its
+    limit leaves, and only falls; without a limit nobody knows what phases are to come, so that none
+    is given. `clock`: returns seconds that never fall.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -128,9 +126,8 @@ def visible(text: str, keep: str = "\n\t") -> str:
     """Return a text whose characters all show: those that command a terminal are written out.
 
     Names of columns and files are anybody's, and reach people by way of ours: an escape would
-    recolour or rewrite what stands there, and a sign of direction turn it around.
-
-    `text`: what is to be printed. `keep`: characters that lay it out.
+    recolour or rewrite what stands there, and a sign of direction turn it around. `text`: what is
+    to be printed. `keep`: characters that lay it out.
     """
     if text.isprintable():
         return text

@@ -51,9 +51,7 @@ def bands(solution: Solution, a: int, records: NDArray[np.integer]) -> list[Band
     """Return the bands of a quasi-identifier; none if there would be one alone.
 
     `solution`: what is published. `a`: the attribute. `records`: those that are published, none of
-    them suppressed as a whole.
-
-    Complexity: O(n log n), and the values of published sets.
+    them suppressed as a whole. Complexity: O(n log n), and the values of published sets.
     """
     microdata, cells, k = solution.problem.microdata, solution.description, least_records(solution)
     attribute = microdata.attributes[a]

@@ -69,9 +69,8 @@ def attribute_losses(solution: Solution) -> dict[str, float]:
 def discernibility(solution: Solution) -> float:
     """Return the discernibility metric [1]_: over all records, how many each looks like.
 
-    A class of s records adds s squared; a record that is suppressed looks like all n.
-
-    Raises InputError if the records are in sets that overlap.
+    A class of s records adds s squared; a record that is suppressed looks like all n. Raises
+    InputError if the records are in sets that overlap.
 
     .. [1] R. Bayardo, R. Agrawal: Data Privacy Through Optimal k-Anonymization, ICDE 2005,
        doi:10.1109/ICDE.2005.42.
@@ -87,7 +86,6 @@ def classification_metric(solution: Solution, column: str | None = None) -> floa
     """Return the classification metric [1]_: the share of records that their class mislabels.
 
     A record is penalised if it is suppressed, or if its label is not the commonest of its class.
-
     `solution`: with classes. `column`: the sensitive column that holds the labels; None for the
     first. Raises InputError if the records are in sets that overlap, or there is no such column.
 
@@ -132,10 +130,9 @@ def usefulness_of(solution: Solution) -> float:
     The diversity of a class adds up, over the quasi-identifiers, the part of the column's values
     that its original records have: their range over that of the column for numbers, their number
     over that of the column for other values. So the result lies between 0 and the number of
-    quasi-identifiers, and every class counts alike, however large it is.
-
-    `solution`: with classes: records that look alike. Records that are suppressed as a whole look
-    alike too, and are one class. Raises InputError if the records are in sets that overlap.
+    quasi-identifiers, and every class counts alike, however large it is. `solution`: with classes:
+    records that look alike. Records that are suppressed as a whole look alike too, and are one
+    class. Raises InputError if the records are in sets that overlap.
 
     A column's values are those of the table, not of a declared domain, as in the paper [2]_. Where
     all numbers of a column are equal, its part is 0. Complexity: O(m n log n).

@@ -237,7 +237,6 @@ def beside(anchors: Floats, sizes: Floats, lines: Floats, window: Floats) -> Flo
 
     Each box takes the cheapest of 40 places about its point, those of the most crowded points
     first; then each moves while that makes it cheaper, so that the sum of the costs falls.
-
     `anchors, sizes`: (p, 2) points, and widths and heights of the boxes. `lines`: (q, 2) places
     that had better not be covered. `window`: (4,) left, low, right and high end of where boxes may
     stand.

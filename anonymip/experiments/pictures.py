@@ -138,11 +138,9 @@ def cover_graph(cover: Cover, names: Sequence[str] | None = None, *, seed: int =
     On the left the unified view: a record and its row are one node, and an arrow leads from the row
     to each other record of its set; a ring stands for the record itself. On the right rows and
     records are apart. The edges of a regular cover are of k colours: each colour is an assignment
-    of all records to the rows.
-
-    `cover`: of at most :data:`MOST_RECORDS` records. `names`: (n,) what records are called; None
-    numbers them. `seed`: of the choice of the assignments. Raises InputError if there are too many
-    records, or the names are not as many.
+    of all records to the rows. `cover`: of at most :data:`MOST_RECORDS` records. `names`: (n,) what
+    records are called; None numbers them. `seed`: of the choice of the assignments. Raises
+    InputError if there are too many records, or the names are not as many.
 
     .. [1] K. Doka, M. Xue, D. Tsoumakos, P. Karras: k-Anonymization by Freeform Generalization,
        ASIACCS 2015, Section 2.1.

@@ -160,9 +160,8 @@ def looks_of(labels: Iterable[str]) -> dict[str, Look]:
     """Return a look for each label, no two alike; a method looks the same in every picture.
 
     A label is a method's name, or begins with it (``split-carry S=3``): variants of one method
-    share its colour. Other labels have looks that none of :data:`LOOKS` has.
-
-    `labels`: all that one picture or page shows, in its order.
+    share its colour. Other labels have looks that none of :data:`LOOKS` has. `labels`: all that one
+    picture or page shows, in its order.
     """
     found: dict[str, Look] = {}
     for label in dict.fromkeys(map(str, labels)):

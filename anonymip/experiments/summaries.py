@@ -99,7 +99,6 @@ def share_gained(
 
     1 is the optimum, 0 the baseline; what is worse than that is negative. Means are taken over
     samples and repetitions first, of those on which the optimum is proven and the baseline ran.
-
     `frame`: one row a run. `baseline`: label of the method that gains nothing. `recoding`: whose
     optimum counts; the rows of other recodings are measured by it too. `value`: column of the loss.
     Returns: the columns of :data:`GROUP`, ``label``, ``samples`` and ``share``; missing where the
@@ -127,10 +126,7 @@ def share_gained(
 
 
 def _of(frame: pd.DataFrame, label: str) -> pd.DataFrame:
-    """Return the rows of a method.
-
-    Raises InputError if there are none.
-    """
+    """Return the rows of a method. Raises InputError if there are none."""
     rows = frame[frame["label"] == label]
     if rows.empty:
         known = ", ".join(sorted(set(frame["label"])))
@@ -222,9 +218,8 @@ def slopes(frame: pd.DataFrame, *, value: str = "gcp") -> pd.DataFrame:
     """Return the frame with the column ``slope``: how a loss grows with the attributes [1]_.
 
     (GCP(d) - GCP(d0)) / (d - d0), d0 the least number of attributes that the method ran with on the
-    same instance, records, sample, k and seed; missing at d0.
-
-    `frame`: one row a run. `value`: column of the loss, a mean over cells.
+    same instance, records, sample, k and seed; missing at d0. `frame`: one row a run. `value`:
+    column of the loss, a mean over cells.
 
     .. [1] K. Doka et al.: k-Anonymization by Freeform Generalization, ASIACCS 2015, Section 8.4.
     """

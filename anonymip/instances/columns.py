@@ -212,9 +212,8 @@ def missing_rows(series: pd.Series, tokens: Sequence[str]) -> Flags:
 def numeric_column(series: pd.Series, attribute: Attribute) -> Floats:
     """Return the numbers of a column, (n,) float64, inside the attribute's domain.
 
-    Of dates the numbers of their units.
-
-    Raises InputError naming the first offending data row (from 1).
+    Of dates the numbers of their units. Raises InputError naming the first offending data row (from
+    1).
     """
     name = attribute.name
     if attribute.kind == "date":
@@ -354,10 +353,9 @@ def is_date_text(text: str) -> bool:
 def looks_like_dates(series: pd.Series, missing: Iterable[str] = ("",)) -> bool:
     """Return whether the values of a column look like dates or times.
 
-    Some of them may be no dates, as where words stand for what is not known. Eight digits are
-    taken for a day only where nearly all values can be one, of a year from 1850 to 2099.
-
-    `series`: texts or numbers. `missing`: texts that mean no value.
+    Some of them may be no dates, as where words stand for what is not known. Eight digits are taken
+    for a day only where nearly all values can be one, of a year from 1850 to 2099. `series`: texts
+    or numbers. `missing`: texts that mean no value.
     """
     counts = series[~missing_rows(series, tuple(missing))].value_counts()
     # The values lie from frequent to rare, and each step takes one.
@@ -401,9 +399,8 @@ def refuse_dates_as_categories(
 ) -> None:
     """Refuse a categorical column of many dates: its sets would publish each of them exactly.
 
-    A warning says so where there are few, or where a domain is declared.
-
-    Raises InputError naming the column.
+    A warning says so where there are few, or where a domain is declared. Raises InputError naming
+    the column.
     """
     if attribute.kind != "categorical" or not looks_like_dates(series, missing):
         return

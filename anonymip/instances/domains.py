@@ -117,10 +117,7 @@ class Domains:
         return {name: place for place, name in enumerate(self.names)}
 
     def index(self, name: str) -> int:
-        """Return the position of an attribute.
-
-        Raises InputError if there is none of that name.
-        """
+        """Return the position of an attribute. Raises InputError if there is none of that name."""
         try:
             return self._places[name]
         except KeyError:

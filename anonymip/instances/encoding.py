@@ -104,9 +104,8 @@ class Encoded(NamedTuple):
 def encode(frame: pd.DataFrame, attributes: Sequence[Attribute]) -> Encoded:
     """Return the levels of each attribute, and (n, m) codes and values of the cells.
 
-    See :class:`~anonymip.instances.microdata.Microdata`.
-
-    Raises InputError if a cell is outside its domain, or no number where numbers belong.
+    See :class:`~anonymip.instances.microdata.Microdata`. Raises InputError if a cell is outside its
+    domain, or no number where numbers belong.
     """
     n, m = len(frame), len(attributes)
     codes = np.empty((n, m), np.int32)

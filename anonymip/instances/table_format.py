@@ -21,9 +21,7 @@ def refuse_encoding(name: str) -> None:
     """Refuse an encoding in which a text that is written piece by piece does not come back.
 
     Such are made for single words, as punycode is, or for no text at all, as undefined. Unknown
-    names are left to the reader, which names the file.
-
-    Raises InputError naming the encoding.
+    names are left to the reader, which names the file. Raises InputError naming the encoding.
     """
     try:
         with io.TextIOWrapper(io.BytesIO(), encoding=name, newline="") as stream:

@@ -73,14 +73,13 @@ def verify_parts(
     Beside what :func:`~anonymip.privacy.verify` checks of each part: that the folder holds the
     files of the manifest and no others, that the sums over the parts are what is claimed of the
     whole, and that bound, gap and status agree with them. Domains that are not declared are those
-    of the whole original.
-
-    `original`: A file or a folder of Parquet or CSV files, or an address that fsspec reads.
-    `release`: the folder, with its manifest in it. `schema, k, hierarchies, separator, encoding,
-    decimal`: as in :func:`~anonymip.privacy.verify`. `run`: called as ``run(function, tasks,
-    common, phase)``, returns the function's results in the order of the tasks; None does one after
-    the other here. `scratch`: folder that every worker sees, for the records by part; None for one
-    of the system's. Raises InputError if a file cannot be read, or the manifest is malformed.
+    of the whole original. `original`: A file or a folder of Parquet or CSV files, or an address
+    that fsspec reads. `release`: the folder, with its manifest in it. `schema, k, hierarchies,
+    separator, encoding, decimal`: as in :func:`~anonymip.privacy.verify`. `run`: called as
+    ``run(function, tasks, common, phase)``, returns the function's results in the order of the
+    tasks; None does one after the other here. `scratch`: folder that every worker sees, for the
+    records by part; None for one of the system's. Raises InputError if a file cannot be read, or
+    the manifest is malformed.
     """
     folder = Path(release)
     document = _document(folder / MANIFEST)

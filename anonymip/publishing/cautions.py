@@ -31,9 +31,8 @@ _CONSTANT = 0.9
 def nearly_unique_columns(microdata: Microdata) -> list[str]:
     """Return a caution for columns published untouched that nearly identify persons.
 
-    One for each that does so by itself, and one for all others if they do together.
-
-    Complexity: O(n log n) a column.
+    One for each that does so by itself, and one for all others if they do together. Complexity: O(n
+    log n) a column.
     """
     roles = ((microdata.sensitive, "sensitive"), (microdata.keep, "kept"))
     cautions, together = [], []
@@ -72,9 +71,8 @@ def persons_of_several_rows(microdata: Microdata) -> list[str]:
     """Return cautions about persons with several rows, whether they are named or not.
 
     Without a unit one for each column left out or kept that looks like ids of persons that repeat;
-    with one for each column published untouched that hardly varies within the units.
-
-    Complexity: O(n log n) a column.
+    with one for each column published untouched that hardly varies within the units. Complexity:
+    O(n log n) a column.
     """
     frame = microdata.frame
     if microdata.unit is None:
@@ -178,7 +176,6 @@ def shared_by_units(
 
     A diversity counts rows, of which a unit has several. Too many are more than a share of 1/l, or
     all of them where no share is asked for. Classes of which all rows share a value are not told.
-
     `cells, published`: as in :func:`count_homogeneous`. Complexity: O(m n log n).
     """
     microdata, diversity = problem.microdata, of_rows(problem.diversity)

@@ -39,12 +39,10 @@ def read_back(
     """Refuse a release that fails its verification, breaks a limit, or publishes another loss.
 
     An objective of the members tier looks at original values that no release shows; its loss is
-    computed again from the assignment.
-
-    `solution`: what was to be published. `table, manifest`: the release, in files or in memory.
-    `original`: file or frame to verify against; None means the table that was solved. `records`:
-    (rows,) the record whose untouched values each row shows, by which units are counted and
-    pseudonyms held against ids.
+    computed again from the assignment. `solution`: what was to be published. `table, manifest`: the
+    release, in files or in memory. `original`: file or frame to verify against; None means the
+    table that was solved. `records`: (rows,) the record whose untouched values each row shows, by
+    which units are counted and pseudonyms held against ids.
     """
     problem = solution.problem
     form = problem.microdata.table
@@ -123,10 +121,9 @@ def hierarchy_paths(microdata: Microdata) -> dict[str, Sequence[Sequence[str]]]:
 def loss_of_table(problem: Problem, table: PublishedTable) -> float:
     """Return the problem's objective of a published table, read cell by cell.
 
-    Records that have no row in the table are suppressed, and cost what a row of stars costs.
-
-    Raises UnsupportedObjective if the objective looks at the members of classes, which a release
-    does not show.
+    Records that have no row in the table are suppressed, and cost what a row of stars costs. Raises
+    UnsupportedObjective if the objective looks at the members of classes, which a release does not
+    show.
     """
     everybody = table.with_rows_of_stars(max(0, problem.n - table.n))
     return problem.compiled.aggregated(problem.compiled.record_losses(_cells(problem, everybody)))

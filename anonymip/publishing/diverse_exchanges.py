@@ -199,14 +199,13 @@ def exchanged(
 ) -> Ints:
     """Return disjoint matchings of the same edges in which fewer records lack diversity, or none.
 
-    Two matchings exchange the matches of an alternating cycle: a Kempe change of the edge
-    colouring that disjoint matchings are. In a single one rows hand on their records in a circle,
-    mostly of two rows. Changes that make it worse are taken now and then.
-
-    `diversity, sensitive`: what is asked for, and (n, columns) codes of the originals. `cover`: its
-    edges. `matchings`: (count, n) originals of the published records in disjoint perfect
-    matchings. `rng`: source of randomness. `budget`: ends the search early. Complexity: O(c k^2)
-    for each exchange along a cycle of c rows, of which there are up to 30 n k.
+    Two matchings exchange the matches of an alternating cycle: a Kempe change of the edge colouring
+    that disjoint matchings are. In a single one rows hand on their records in a circle, mostly of
+    two rows. Changes that make it worse are taken now and then. `diversity, sensitive`: what is
+    asked for, and (n, columns) codes of the originals. `cover`: its edges. `matchings`: (count, n)
+    originals of the published records in disjoint perfect matchings. `rng`: source of randomness.
+    `budget`: ends the search early. Complexity: O(c k^2) for each exchange along a cycle of c rows,
+    of which there are up to 30 n k.
     """
     given = matchings.astype(np.int64, order="C")
     view = view_of(diversity, sensitive, cover)

@@ -36,10 +36,8 @@ def within(one: Solution, other: Solution) -> Flags:
     """Return (n, m) whether the cells of one solution lie within those of another.
 
     Ranges, sets and nodes are compared as the sets of values that they cover; a star covers
-    everything.
-
-    Complexity: O(n m) for ranges and nodes; sets are sorted. Raises InputError if they are no
-    solutions of the same table.
+    everything. Complexity: O(n m) for ranges and nodes; sets are sorted. Raises InputError if they
+    are no solutions of the same table.
     """
     microdata = one.problem.microdata
     _refuse_other_table(microdata, other.problem.microdata)

@@ -35,18 +35,17 @@ def draw_diverse(
 ) -> Ints:
     """Draw the assignment along which a cover is published, so that it keeps the diversity.
 
-    The rows that an original record can be show no sensitive value in more than a share of 1/l,
-    and as many values as asked for (Wong et al. [1]_, Definition 9). Sets that are diverse do not
-    see to that: the rows of a record on a ring show values from 2k - 1 places. Each connected
-    part of the cover is cut into k disjoint assignments all of which keep the diversity: drawn
-    again until they do, else changed until they do, else the k shifts of a ring. One of them, drawn
-    before, is published, so each of the k identities of a row is the true one with probability
-    1/k. Where no such cut is found, and where the cover is not regular, single assignments are
-    drawn and changed until one keeps the diversity.
-
-    `problem`: with a diversity. `cover`: every record lies in its own set, and all sets are
-    diverse. `rng`: source of randomness. `budget`: ends the changing of assignments early; shifts
-    are then published where there are some. Returns: (n,) original record of each published one.
+    The rows that an original record can be show no sensitive value in more than a share of 1/l, and
+    as many values as asked for (Wong et al. [1]_, Definition 9). Sets that are diverse do not see
+    to that: the rows of a record on a ring show values from 2k - 1 places. Each connected part of
+    the cover is cut into k disjoint assignments all of which keep the diversity: drawn again until
+    they do, else changed until they do, else the k shifts of a ring. One of them, drawn before, is
+    published, so each of the k identities of a row is the true one with probability 1/k. Where no
+    such cut is found, and where the cover is not regular, single assignments are drawn and changed
+    until one keeps the diversity. `problem`: with a diversity. `cover`: every record lies in its
+    own set, and all sets are diverse. `rng`: source of randomness. `budget`: ends the changing of
+    assignments early; shifts are then published where there are some. Returns: (n,) original record
+    of each published one.
 
     Who knows one true match of a ring that is published along a shift, and that it is one, knows
     the others. ``docs/diversity.md`` states the criterion, its reasons and its limits.

@@ -148,9 +148,8 @@ def weighted_gcp(
     """Return the mean penalty of a cell by the sampling weights of a release; None without.
 
     A suppressed record without a row counts with the mean weight of the others: its own is not to
-    be told from the loss.
-
-    `published`: (rows,) the records whose cells are published, `shown`: whose weights each shows.
+    be told from the loss. `published`: (rows,) the records whose cells are published, `shown`:
+    whose weights each shows.
     """
     problem = solution.problem
     if problem.microdata.weights is None:
@@ -272,9 +271,7 @@ def cut_off(path: str | Path) -> str | None:
     """Return what shows that a run was cut off while it put a release in place, None if nothing.
 
     A release is put in place manifest first and table last, so that a table never lies beside a
-    manifest that was there before it.
-
-    `path`: of the table; the manifest lies beside it.
+    manifest that was there before it. `path`: of the table; the manifest lies beside it.
     """
     table = Path(path)
     manifest = manifest_path(table)

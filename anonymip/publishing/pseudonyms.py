@@ -66,7 +66,6 @@ def pseudonym_column(ids: pd.Series, tokens: Sequence[str], key: bytes) -> pd.Se
     """Return the pseudonyms of a column of ids, none for missing ones.
 
     The name of the column is hashed as well: equal ids of persons and of wards are not linked.
-
     `tokens`: texts that mean no id, as empty ones do.
     """
     absent = missing_rows(ids, (*tokens, ""))

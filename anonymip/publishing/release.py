@@ -558,7 +558,6 @@ def what_is_gone(release: Release, *, show_names: bool = False) -> list[str]:
     """Return how many records and which columns of the original are not published.
 
     The number of suppressed records is reported wherever some may be suppressed, also if it is 0.
-
     `release`: what is published. `show_names`: whether columns without a role are named: a name
     that nobody declared may be a value.
     """

@@ -62,9 +62,8 @@ def published_records(solution: Solution, suppressed: str) -> Flags:
     """Return (n,) which records get a row.
 
     Rows of stars that are fewer than k, or lack the diversity, reveal more than a class may of a
-    person who is found in none: they are refused.
-
-    `solution`: what is published. `suppressed`: ``"left-out"`` or ``"starred"``.
+    person who is found in none: they are refused. `solution`: what is published. `suppressed`:
+    ``"left-out"`` or ``"starred"``.
     """
     published = ~_suppressed_records(solution)
     if suppressed == LEFT_OUT:

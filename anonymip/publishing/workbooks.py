@@ -27,7 +27,6 @@ def write_workbook(frame: pd.DataFrame, path: Path | BytesIO) -> None:
 
     Texts are written as texts, whatever they begin with: a spreadsheet runs none of them. Moments
     with a time zone and whole numbers that have too many digits for a spreadsheet become texts.
-
     Raises InputError if openpyxl is missing, or a sheet cannot hold the table.
     """
     try:

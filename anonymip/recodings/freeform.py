@@ -38,9 +38,8 @@ def checked_cover(problem: ProblemView, assignment: Assignment, suppression: boo
     """Return the assignment if it is a cover of the table that obeys what binds every cover.
 
     Every record lies in its own set, but for those suppressed where that is allowed; every set has
-    the diversity asked for, the cells keep the limits.
-
-    Raises InvalidAssignment naming a record and the rule that it breaks.
+    the diversity asked for, the cells keep the limits. Raises InvalidAssignment naming a record and
+    the rule that it breaks.
     """
     if not isinstance(assignment, Cover):
         raise InvalidAssignment(None, f"is no cover but {type(assignment).__name__}")
@@ -280,10 +279,7 @@ class _Weaker:
         raise NotImplementedError
 
     def check(self, problem: ProblemView, assignment: Assignment) -> None:
-        """Check the cover.
-
-        Raises InvalidAssignment naming a record and the rule that it breaks.
-        """
+        """Check the cover. Raises InvalidAssignment naming a record and the rule that it breaks."""
         for found, what in self._owed(checked_cover(problem, assignment)):
             few = found < problem.k
             if few.any():

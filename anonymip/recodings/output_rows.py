@@ -93,10 +93,7 @@ def grid_of(losses: Floats) -> int:
 
 
 def refuse_unshared(problem: AskedProblem, record: int) -> NoReturn:
-    """Refuse a problem with a record that can share no row.
-
-    Raises NoSolution always.
-    """
+    """Refuse a problem with a record that can share no row. Raises NoSolution always."""
     raise NoSolution(
         f"record {record} shares no row with {problem.k - 1} others under any pattern of the mask",
         remedy="Allow more patterns, such as the one of stars only, or suppression",

@@ -163,7 +163,6 @@ class LevelMap:
 
         With a hierarchy level l of a value is the l-th label of its path, as the path is given:
         padded labels stand where they stand, and a path that is too short ends in the root.
-
         `attribute`: its position. Complexity: O(values of the hierarchy times its height).
         """
         values = len(microdata.levels[attribute])

@@ -30,9 +30,8 @@ SECONDS_TO_FINISH = 1.0
 class CompilationStopped(BaseException):
     """The budget in force ended while a kernel was compiled.
 
-    No :class:`Exception`: numba makes errors of its own of those, and tries other ways.
-
-    `reason`: ``TIME`` or ``INTERRUPT``.
+    No :class:`Exception`: numba makes errors of its own of those, and tries other ways. `reason`:
+    ``TIME`` or ``INTERRUPT``.
     """
 
     def __init__(self, reason: Stopped) -> None:

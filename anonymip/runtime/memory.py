@@ -36,10 +36,7 @@ _SHORTAGES = (
 
 @dataclass(frozen=True)
 class Memory:
-    """Memory that can still be had.
-
-    `bytes`: how much. `source`: what ends it, for people.
-    """
+    """Memory that can still be had. `bytes`: how much. `source`: what ends it, for people."""
 
     bytes: int
     source: str

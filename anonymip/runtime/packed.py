@@ -24,10 +24,8 @@ class Packed:
     it may return only as a copy: nobody counts who still looks at it.
 
     What no kernel writes to is declared ``read_only=True``: kernels are then compiled once for
-    arrays that may be written to and others, and none that writes is compiled.
-
-    Raises TypeError if a field is missing or unknown; when a kernel is called, if a field is of
-    another kind.
+    arrays that may be written to and others, and none that writes is compiled. Raises TypeError if
+    a field is missing or unknown; when a kernel is called, if a field is of another kind.
     """
 
     _fields: ClassVar[tuple[str, ...]] = ()

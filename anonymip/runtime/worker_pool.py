@@ -42,9 +42,8 @@ class Ended:
 class WorkerProcess:
     """A fresh interpreter that runs one task after the other.
 
-    Threads of their own read and write the pipes, since a worker that hangs does neither.
-
-    Raises OSError if no process can be started, or no thread that listens to it.
+    Threads of their own read and write the pipes, since a worker that hangs does neither. Raises
+    OSError if no process can be started, or no thread that listens to it.
     """
 
     def __init__(self) -> None:

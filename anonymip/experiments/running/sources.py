@@ -57,10 +57,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class TableSource:
-    """A table of an experiment.
-
-    Raises InputError if a number is too small.
-    """
+    """A table of an experiment. Raises InputError if a number is too small."""
 
     #: A named instance, ``census:n,m,seed``, ``library:NAME``, or a CSV or Parquet file.
     instance: str
@@ -192,10 +189,7 @@ def _hierarchies(schema: Schema | None) -> list[str]:
 
 
 def file_digest(file: Path) -> str:
-    """Return the SHA-256 of a file.
-
-    Raises InputError if it cannot be read.
-    """
+    """Return the SHA-256 of a file. Raises InputError if it cannot be read."""
     try:
         return hashlib.sha256(file.read_bytes()).hexdigest()
     except OSError as error:

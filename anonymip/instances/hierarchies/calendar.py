@@ -32,9 +32,7 @@ class Calendar(Hierarchy):
         `ends`: numbers of the first and the last unit; None where there are no dates. `others`:
         values that are no dates and lie below the root: what stands for missing ones. `observed`:
         whether the ends are those that a table holds. Raises InputError if the domain has more than
-        a million units.
-
-        Complexity: O(units).
+        a million units. Complexity: O(units).
         """
         first, last = (0, -1) if ends is None else map(int, ends)
         if last - first >= _MOST:

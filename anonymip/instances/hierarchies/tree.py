@@ -17,11 +17,10 @@ class Tree:
     """The nodes of a hierarchy, leaves first, in depth-first order of the leaves.
 
     The leaves below a node are consecutive, so the lowest common ancestor of a set of leaves is
-    that of its first and its last one: a node behaves like a range of leaves.
-
-    `labels`: (nodes,) label of each node. `parent`: (nodes,) int32, -1 for the root. `level`:
-    (nodes,) int64, 0 for leaves: the lowest level at which all values below the node agree. `first,
-    last`: (nodes,) int32, the first and the last leaf below the node.
+    that of its first and its last one: a node behaves like a range of leaves. `labels`: (nodes,)
+    label of each node. `parent`: (nodes,) int32, -1 for the root. `level`: (nodes,) int64, 0 for
+    leaves: the lowest level at which all values below the node agree. `first, last`: (nodes,)
+    int32, the first and the last leaf below the node.
     """
 
     labels: tuple[str, ...]
@@ -35,7 +34,6 @@ class Tree:
         """Return the arrays of a hierarchy.
 
         `paths`: from each value to the root. `parents`: parent of every node but the root.
-
         Complexity: linear in the paths.
         """
         children: dict[str, list[str]] = {}

@@ -34,10 +34,7 @@ class PublicFile:
 
 @dataclass(frozen=True)
 class Fetched:
-    """What :func:`fetch` has put where.
-
-    `source`: of the data. `files`: that are there now.
-    """
+    """What :func:`fetch` has put where. `source`: of the data. `files`: that are there now."""
 
     source: PublicFile
     files: tuple[Path, ...]
@@ -114,10 +111,7 @@ class _Limited:
         self._stream, self._left = stream, size
 
     def write(self, content: bytes) -> None:
-        """Write some more.
-
-        Raises ValueError if that is too much.
-        """
+        """Write some more. Raises ValueError if that is too much."""
         self._left -= len(content)
         if self._left < 0:
             raise ValueError("larger than the file that is expected")
@@ -188,10 +182,7 @@ def data_directory() -> Path | None:
 
 
 def data_file(name: str) -> Path:
-    """Return where a file of the benchmark data lies.
-
-    Raises InputError if it is not here.
-    """
+    """Return where a file of the benchmark data lies. Raises InputError if it is not here."""
     folder = data_directory()
     for place in (folder, fetched_folder()):
         if place is not None and (place / name).is_file():

@@ -45,11 +45,9 @@ class _Decay:
     """Shares that fall with the distance to a centre, except at some values.
 
     A value v without a share of its own has mass proportional to exp(-(|v - centre| / s)^power);
-    the scale s is solved for the variance.
-
-    `low, high, step`: the values low, low + step, ..., high. `centre`: where the mass is largest.
-    `variance`: of the whole distribution. `spikes`: values with shares of their own. `power`: 1:
-    exponential tails, 2: normal tails.
+    the scale s is solved for the variance. `low, high, step`: the values low, low + step, ...,
+    high. `centre`: where the mass is largest. `variance`: of the whole distribution. `spikes`:
+    values with shares of their own. `power`: 1: exponential tails, 2: normal tails.
     """
 
     low: int

@@ -44,10 +44,7 @@ class NamedInstance:
     files: tuple[str, ...] = ()  # files of the data folder it needs, relative to it
 
     def paths(self) -> tuple[Path, ...]:
-        """Return where its files lie.
-
-        Raises InputError if one is not here.
-        """
+        """Return where its files lie. Raises InputError if one is not here."""
         return tuple(data_file(name) for name in self.files)
 
 

@@ -107,10 +107,9 @@ def block_table(k: int) -> Microdata:
 def alternating_table(k: int) -> Microdata:
     """Return k records of 2^k bits, record i in 2^i equal blocks, ones and zeros in turn.
 
-    The counterpart of :func:`block_table`: same distances, k (2^k - 2) stars. The paper counts
-    4 k l = k 2^k, but the first bits of all records agree, as do the last.
-
-    `k`: number of records, 2 to 16. Raises InputError if k is out of range.
+    The counterpart of :func:`block_table`: same distances, k (2^k - 2) stars. The paper counts 4 k
+    l = k 2^k, but the first bits of all records agree, as do the last. `k`: number of records, 2 to
+    16. Raises InputError if k is out of range.
     """
     _refuse_width(k)
     places = np.arange(2**k)

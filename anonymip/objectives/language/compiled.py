@@ -215,10 +215,7 @@ class CompiledObjective:
 
     @property
     def tables(self) -> LossTables:
-        """The loss as arrays.
-
-        Raises UnsupportedObjective if the loss is of a higher tier.
-        """
+        """The loss as arrays. Raises UnsupportedObjective if the loss is of a higher tier."""
         if self.loss_tables is None:
             raise UnsupportedObjective(
                 f"objective {self.name!r} is of the {self.tier} tier, which has no tables",
@@ -240,10 +237,8 @@ class CompiledObjective:
     def record_losses(self, cells: CellBatch) -> Floats:
         """Return the (B,) losses of published records by calling the objective's own function.
 
-        Neither the tables nor a solver have a part in this.
-
-        Raises UnsupportedObjective if the function does not return B finite numbers, or looks at
-        members.
+        Neither the tables nor a solver have a part in this. Raises UnsupportedObjective if the
+        function does not return B finite numbers, or looks at members.
         """
         if self.tier == "members":
             raise UnsupportedObjective(

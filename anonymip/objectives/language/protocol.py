@@ -188,9 +188,8 @@ def _reduced(
     """Return what a pickle keeps of an objective: its function's name, where it is of a module.
 
     The decorated function stands under its own name no more, so that pickle itself would not find
-    it; who unpickles imports the objective.
-
-    Raises InputError if no import finds the function, and what pickles keeps functions by name.
+    it; who unpickles imports the objective. Raises InputError if no import finds the function, and
+    what pickles keeps functions by name.
     """
     function = objective.function
     whole = (type(objective), (function, declared))

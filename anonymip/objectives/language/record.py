@@ -274,9 +274,8 @@ def cells_of(description: Description) -> CellBatch:
 def cells_of_sets(microdata: Microdata, rows: Ints) -> CellBatch:
     """Return the cells of one record of each set: the tight range, set or node.
 
-    `microdata`: the table. `rows`: (B, s) records of each set.
-
-    Complexity: O(B s log s m) time and O(B s m) memory.
+    `microdata`: the table. `rows`: (B, s) records of each set. Complexity: O(B s log s m) time and
+    O(B s m) memory.
     """
     batch, m = len(rows), microdata.m
     lower, upper = np.full((batch, m), np.nan), np.full((batch, m), np.nan)

@@ -244,10 +244,8 @@ def _neighbour_losses(
 ) -> Floats:
     """Return (lines, L) losses of exact levels, then largest losses of neighbours.
 
-    Raises NotSeparable if the loss of some node is below that of one under it: the highest node
-    of a range is then not the dearest.
-
-    Complexity: O(L log L) time and memory, O(nodes height) time.
+    Raises NotSeparable if the loss of some node is below that of one under it: the highest node of
+    a range is then not the dearest. Complexity: O(L log L) time and memory, O(nodes height) time.
     """
     tree, name = domains.trees[attribute], domains.names[attribute]
     assert tree is not None

@@ -195,10 +195,8 @@ def attributes_read(objective: Objective | MembersObjective) -> dict[str, Kind]:
     """Return name and kind of the attributes that an objective reads, in the order of reading.
 
     The function is called with a record that has whatever attribute it is asked for. The kind is
-    what the features read allow; an objective that goes through all attributes there are sees
-    one of each of two kinds.
-
-    Raises UnsupportedObjective if the function fails on such a record.
+    what the features read allow; an objective that goes through all attributes there are sees one
+    of each of two kinds. Raises UnsupportedObjective if the function fails on such a record.
     """
     if isinstance(objective, SSE):
         return {"number": "numeric"}

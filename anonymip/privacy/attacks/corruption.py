@@ -46,15 +46,12 @@ def consistency_graph(
 
     Attacks take it: :func:`~anonymip.privacy.match_probabilities`,
     :func:`~anonymip.privacy.identities_left`, :func:`~anonymip.privacy.measure_corruption`.
-
     `original, release, manifest, schema, separator, encoding, decimal, columns, hierarchies`: as in
     :func:`~anonymip.privacy.verify`. Records are numbered in the order of the original, without
     those that the missing policy left out; rows in that of the release. For each suppressed record
     that has no row, a row of stars follows them: it could be anybody's. Raises InputError as
     `verify` does; and if the release breaks the format, or has not one row a record but for those
-    that are left out.
-
-    Complexity: linear in the number of matches, all of which are held in memory.
+    that are left out. Complexity: linear in the number of matches, all of which are held in memory.
     """
     inputs = read_inputs(
         original, release, manifest, schema, separator, encoding, columns, hierarchies, decimal
@@ -117,9 +114,7 @@ def identities_left(graph: MatchGraph, known: ArrayLike) -> Identities:
 
     `graph`: which records each row can be. `known`: (c, 2) pairs (published row, original record)
     that are true. Raises InputError if the pairs are no matches, name a row or a record twice, or
-    leave the others without an assignment.
-
-    Complexity: a bipartite matching, then O(n + matches).
+    leave the others without an assignment. Complexity: a bipartite matching, then O(n + matches).
     """
     pairs = np.asarray(known, np.int64).reshape(-1, 2)
     wrong = InputError("the known pairs are not part of an assignment", remedy="Check the pairs")
@@ -147,9 +142,8 @@ def measure_corruption(
     knows, fewer than there are records. `truth`: (n,) the true record of each row, which only the
     publisher knows; None draws an assignment at random for each measurement, as an adversary has
     to. `draws`: number of measurements. `seed`: of the draws. Raises InputError if `known` or
-    `draws` is out of range, or `truth` is no assignment of the graph.
-
-    Complexity: O(n + matches) a draw.
+    `draws` is out of range, or `truth` is no assignment of the graph. Complexity: O(n + matches) a
+    draw.
     """
     if not 0 <= known < graph.n:
         raise InputError(f"known is {known}", remedy=f"Give a number from 0 to {graph.n - 1}")

@@ -30,10 +30,7 @@ class ClassSizes:
 
     @classmethod
     def of(cls, published: PublishedTable, manifest: Manifest) -> ClassSizes:
-        """Count the rows of a release.
-
-        Complexity: O(m n log n).
-        """
+        """Count the rows of a release. Complexity: O(m n log n)."""
         _, first, sizes = np.unique(published.classes(), return_index=True, return_counts=True)
         stars = np.asarray(published.suppressed.all(axis=1), np.bool_)
         starred = int(stars.sum())
@@ -120,9 +117,7 @@ def homogeneous_counts(
     """Return by sensitive column how many classes share one value, and how many rows they have.
 
     `labels`: (n,) class of each row: rows that look alike, also those of stars only. `sensitive`:
-    the columns by name, n values each.
-
-    Complexity: O(n) for each column.
+    the columns by name, n values each. Complexity: O(n) for each column.
     """
     return {
         name: homogeneous_classes(labels, distinct(column.texts)[1])
@@ -134,7 +129,6 @@ def homogeneous_classes(labels: Ints, values: Ints) -> tuple[int, int]:
     """Return how many classes share one value, and how many rows they have.
 
     `labels`: (n,) class of each row, 0, 1, ... without gaps. `values`: (n,) value of each row.
-
     Complexity: O(n).
     """
     sizes = np.bincount(labels)

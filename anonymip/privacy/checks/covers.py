@@ -61,11 +61,9 @@ def check_cover(
     """Check the size that a cover claims, on the consistency graph of the release.
 
     `original`: the records; problems name their rows. `graph`: which records each row can be.
-    `manifest`: names the recoding. `claims`: values of k, at least 1 each.
-
-    Complexity: that of :func:`~anonymip.privacy.graph.regularity.disjoint_assignments` for freeform
-    releases; of strongly connected components for effective matches; of looking up matches for
-    degrees.
+    `manifest`: names the recoding. `claims`: values of k, at least 1 each. Complexity: that of
+    :func:`~anonymip.privacy.graph.regularity.disjoint_assignments` for freeform releases; of
+    strongly connected components for effective matches; of looking up matches for degrees.
     """
     # No record has more matches than there are rows, however large the claim.
     most = min(max(claims), original.n)
@@ -117,7 +115,6 @@ def check_cover_of_some(
     k disjoint assignments hand every row a record of its own, and all leave the same records out:
     those that fit into fewer than k rows among them. Where others are left out as well, a row of
     stars stands for each first, whatever record that is, and then some of them are tried.
-
     Complexity: that of :func:`check_cover`, once for each number from the claim down to what holds.
     """
     problems: list[str] = []
@@ -216,10 +213,8 @@ def cover_diversity_problems(
 
     `published, original`: tables of the same number of rows. `promised`: the diversity; with
     `matches`, the number K of rows that a record is equally likely to be. `sensitive`: names of the
-    sensitive columns. `k`: the claimed number of matches.
-
-    Complexity: for each column that of a maximum flow over the matches, and of finding those that
-    are effective.
+    sensitive columns. `k`: the claimed number of matches. Complexity: for each column that of a
+    maximum flow over the matches, and of finding those that are effective.
     """
     if not sensitive:
         return ["The manifest promises a diversity, but names no sensitive column."]

@@ -35,12 +35,10 @@ def normalised_penalty(
 ) -> float:
     """Return the ncp: the sum over all cells of the share of the domain that they leave open.
 
-    A numeric cell costs (upper - lower) / (U - L), a categorical one (values - 1) / (|A| - 1),
-    a suppressed one 1; a domain of a single value costs 0. A missing number costs 0, and 1 where
-    the cell may be any number as well. The `left_out` suppressed records
-    without a row cost what a row of stars costs. `weights`: (n,) of the rows; a record without a
-    row has their mean. None for 1.
-
+    A numeric cell costs (upper - lower) / (U - L), a categorical one (values - 1) / (|A| - 1), a
+    suppressed one 1; a domain of a single value costs 0. A missing number costs 0, and 1 where the
+    cell may be any number as well. The `left_out` suppressed records without a row cost what a row
+    of stars costs. `weights`: (n,) of the rows; a record without a row has their mean. None for 1.
     Complexity: O(n m).
 
     K. Doka et al., "k-anonymization by freeform generalization", 2015, equations 1 to 3.
@@ -93,9 +91,7 @@ def star_cost_problems(
 ) -> list[str]:
     """Return where the objective value differs from what the cells that are not exact cost.
 
-    A suppressed record without a row costs what a row of stars costs.
-
-    Complexity: O(m n log n).
+    A suppressed record without a row costs what a row of stars costs. Complexity: O(m n log n).
 
     R. Bredereck et al., "Pattern-Guided k-Anonymity", 2013, Section 1.
     """

@@ -32,9 +32,8 @@ def mask_problems(published: PublishedTable, mask: Mask, exempt: Flags) -> list[
     """Return which stars are none of the mask, and which rows of a pattern of single use differ.
 
     `published`: the release. `mask`: what the manifest declares. `exempt`: (n,) rows that were
-    suppressed as a whole.
-
-    Complexity: O(m n log n), and for each set of starred columns the length of the mask.
+    suppressed as a whole. Complexity: O(m n log n), and for each set of starred columns the length
+    of the mask.
     """
     stars = published.suppressed
     labels = dense_rows(stars.astype(np.int8))
@@ -78,7 +77,6 @@ def level_problems(
 
     Level 0 is the exact value. Level l of a hierarchical column is the l-th label behind the value
     on its path, or the root where the path is shorter; of other columns level 1 is a star.
-
     `published`: the release. `levels`: by column, as the manifest declares. `hierarchies`: by
     column. `exempt`: (n,) rows that were suppressed as a whole.
     """
@@ -113,12 +111,9 @@ def recoded_problems(
 ) -> list[str]:
     """Return whether more rows than records look as the levels make a record look.
 
-    A short path ends in the root, so that the root is on several levels: only the original
-    says whether a cell is on the declared one for its record.
-
-    `published, records`: release and original. `levels, hierarchies`: by column. `exempt`: (n,)
-    rows that were suppressed as a whole.
-
+    A short path ends in the root, so that the root is on several levels: only the original says
+    whether a cell is on the declared one for its record. `published, records`: release and
+    original. `levels, hierarchies`: by column. `exempt`: (n,) rows that were suppressed as a whole.
     Complexity: O(m n log n).
     """
     published_label = np.empty(published.codes.shape, np.int64)

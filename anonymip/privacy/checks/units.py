@@ -52,9 +52,8 @@ def unit_problems(
     """Return why the classes do not hold k units each; None if that was not found out.
 
     `in_order`: whether row i is made of record i, if there are as many. `name`: of the column with
-    the units, which the original has.
-
-    Complexity: O(n log n) in order; else that of a flow of n through up to `_MOST_PAIRS` arcs.
+    the units, which the original has. Complexity: O(n log n) in order; else that of a flow of n
+    through up to `_MOST_PAIRS` arcs.
     """
     assert original.units is not None
     units = distinct(original.units.texts)[1]

@@ -76,10 +76,9 @@ def find_shortage(
     0, 1, ... of the groups: records and rows match within a group only. Every group has as many
     records as rows. `row_codes`: (n, m) int32, cell of each published row in each column.
     `row_groups`: (n,) likewise. `containments`: for each column, which cells contain which values.
-    Returns: None if a perfect matching exists, else why none does.
-
-    Complexity: O(T C m / 64) word operations for T types of records and C of rows in a group, and
-    the flow; memory O(n + C times the number of values).
+    Returns: None if a perfect matching exists, else why none does. Complexity: O(T C m / 64) word
+    operations for T types of records and C of rows in a group, and the flow; memory O(n + C times
+    the number of values).
     """
     groups = int(record_groups.max()) + 1
     records = _side(record_codes, record_groups, groups)

@@ -43,9 +43,8 @@ def nodes_of_paths(name: str, paths: Sequence[Sequence[str]]) -> Nodes:
 
     `name`: of the column, for messages. `paths`: for each value the path from it to the root; a
     label may be repeated at consecutive levels. Raises InputError if the paths are not those of one
+    tree. Complexity: O(total length of the paths), times the height for the check that they are a
     tree.
-
-    Complexity: O(total length of the paths), times the height for the check that they are a tree.
     """
     below: dict[str, list[str]] = {}
     above: dict[str, tuple[str, ...]] = {}

@@ -75,10 +75,9 @@ def encode_original(
     """Apply missing policy, kinds and domains to the original table.
 
     `table`: the original. `manifest, schema`: what is declared about it. `hierarchies`: of the
-    hierarchical columns, by name. `decimal`: mark of numbers that are texts.
-
-    Raises InputError if a published column is absent, a numeric one
-    holds something else, a value is missing although the policy forbids it, or no record is left.
+    hierarchical columns, by name. `decimal`: mark of numbers that are texts. Raises InputError if a
+    published column is absent, a numeric one holds something else, a value is missing although the
+    policy forbids it, or no record is left.
     """
     for column in manifest.columns:
         if column.name not in table.columns:

@@ -355,9 +355,7 @@ class Units(Diversity):
 
         With d units of several rows and s of one it can be cut if 2 d + s is at least 2k: those of
         several rows go to both parts. One that cannot be cut has 2k - 1 - 2 d of the others at
-        most, and d below k.
-
-        `units`: (n, 1) codes of all records.
+        most, and d below k. `units`: (n, 1) codes of all records.
         """
         rows = np.sort(np.bincount(units[:, 0]))[::-1]
         several = rows[: min(self.distinct - 1, int(np.sum(rows > 1)))]
@@ -428,9 +426,8 @@ def lacking_records(
 ) -> Flags:
     """Return (n,) whether the rows that a record can be do not show values as diverse as asked.
 
-    Of the rows that an original record can be, no more than a share of 1/l may show one value
-    (Wong et al. [1]_, Definition 9, each row being as likely), and enough values are to be shown.
-
+    Of the rows that an original record can be, no more than a share of 1/l may show one value (Wong
+    et al. [1]_, Definition 9, each row being as likely), and enough values are to be shown.
     `diversity`: what is asked for. `sensitive`: (n, columns) codes of the originals. `rows`: rows
     that each original can be. `matching`: (n,) original of each published record, whose values the
     row shows. Complexity: O(edges log k) for each column.

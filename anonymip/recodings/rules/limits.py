@@ -266,9 +266,8 @@ def conflicts(microdata: Microdata, limits: Sequence[Limit], rows: Ints) -> Flag
     """Return (t, t) whether two records may never share a class.
 
     A cap on a range or a node, and two values apart, are kept by a class exactly if every two of
-    its records keep them; a cap on the size of a set is not decided by pairs.
-
-    Complexity: O(t^2) for each limit.
+    its records keep them; a cap on the size of a set is not decided by pairs. Complexity: O(t^2)
+    for each limit.
     """
     t = len(rows)
     forbidden = np.zeros((t, t), np.bool_)
