@@ -25,15 +25,11 @@ def solve(
     question: given.Question,
     warm_start: Annotated[
         str | None,
-        typer.Option(
-            "--warm-start",
-            help="Heuristic that an exact method starts from.",
-            rich_help_panel="Method",
-        ),
+        typer.Option(help="Heuristic that an exact method starts from.", rich_help_panel="Method"),
     ] = None,
     settings: given.SolverOptions,
     chosen: given.ChosenMethod,
-    log: Annotated[Path | None, typer.Option("--log", help="File for the solver's log.")] = None,
+    log: Annotated[Path | None, typer.Option(help="File for the solver's log.")] = None,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
@@ -77,8 +73,7 @@ def bound(
     method: Annotated[
         str | None,
         typer.Option(
-            "--method",
-            help="column-generation: by its linear program; default: what the effort suggests.",
+            help="column-generation: by its linear program; default: what the effort suggests."
         ),
     ] = None,
     question: given.Question,

@@ -207,7 +207,6 @@ class RecodingOptions:
     recoding: Annotated[
         str | None,
         typer.Option(
-            "--recoding",
             help="Which releases are allowed; default: the method's, else classes.",
             autocompletion=completion.recoding,
         ),
@@ -254,7 +253,6 @@ class ProblemOptions:
     objective: Annotated[
         str | None,
         typer.Option(
-            "--objective",
             autocompletion=completion.objective,
             help="What is lost: gcp, set-gcp, liang-gcp, weighted-loss, weighted-loss-binary, or "
             "FILE.py:NAME (runs the file), or one of an installed package; default: gcp, of "
@@ -279,7 +277,6 @@ class SolverOptions:
     effort: Annotated[
         str | None,
         typer.Option(
-            "--effort",
             autocompletion=completion.effort,
             help="How much work, whatever the clock: quick, normal or thorough; default: normal, "
             "and with a time limit thorough.",
@@ -288,17 +285,15 @@ class SolverOptions:
     time_limit: Annotated[
         float | None,
         typer.Option(
-            "--time-limit",
-            help="Seconds for reading, solving and writing; the best found so far is kept.",
+            help="Seconds for reading, solving and writing; the best found so far is kept."
         ),
     ] = None
-    gap: Annotated[float, typer.Option("--gap", help="Relative gap to stop at.")] = 0.0
+    gap: Annotated[float, typer.Option(help="Relative gap to stop at.")] = 0.0
     solver: Annotated[
-        str,
-        typer.Option("--solver", help="See 'anonymip solvers'.", autocompletion=completion.solver),
+        str, typer.Option(help="See 'anonymip solvers'.", autocompletion=completion.solver)
     ] = "highs"
-    threads: Annotated[int, typer.Option("--threads", help="Threads of the solver.")] = 1
-    seed: Annotated[int, typer.Option("--seed", help="Of random choices and of the solver.")] = 0
+    threads: Annotated[int, typer.Option(help="Threads of the solver.")] = 1
+    seed: Annotated[int, typer.Option(help="Of random choices and of the solver.")] = 0
 
     def budget(
         self, clock: MachineClock, progress: Callable[[Progress], None] | None = None
@@ -317,8 +312,7 @@ class ChosenMethod:
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            "--checkpoint",
-            help="File that a long run of split-carry can go on from; as private as the table.",
+            help="File that a long run of split-carry can go on from; as private as the table."
         ),
     ] = None
     resume: Annotated[

@@ -31,25 +31,22 @@ class EngineOptions:
     engine: Annotated[
         str | None,
         typer.Option(
-            "--engine",
             help="local: by parts on this machine; dask: on a cluster; auto: local, in one part if "
-            "memory is enough; default: the whole table at once.",
+            "memory is enough; default: the whole table at once."
         ),
     ] = None
     scheduler: Annotated[
-        str | None,
-        typer.Option("--scheduler", help="Of Dask: tcp://host:8786; default: a cluster here."),
+        str | None, typer.Option(help="Of Dask: tcp://host:8786; default: a cluster here.")
     ] = None
-    workers: Annotated[int | None, typer.Option("--workers", help="Processes here.")] = None
+    workers: Annotated[int | None, typer.Option(help="Processes here.")] = None
     memory_per_worker: Annotated[
-        str | None, typer.Option("--memory-per-worker", help="Of a cluster here, such as 2GiB.")
+        str | None, typer.Option(help="Of a cluster here, such as 2GiB.")
     ] = None
     part_rows: Annotated[
-        int | None, typer.Option("--part-rows", help="Rows of a part, at most; default: 250000.")
+        int | None, typer.Option(help="Rows of a part, at most; default: 250000.")
     ] = None
     scratch: Annotated[
-        Path | None,
-        typer.Option("--scratch", help="Folder for rows by part, which every worker sees."),
+        Path | None, typer.Option(help="Folder for rows by part, which every worker sees.")
     ] = None
 
     def chosen(self) -> Engine | None:

@@ -30,11 +30,9 @@ class SampleOptions:
     panel: ClassVar[str] = "Table"
 
     samples: Annotated[
-        int | None, typer.Option("--samples", help="Random samples of the table; see --seed.")
+        int | None, typer.Option(help="Random samples of the table; see --seed.")
     ] = None
-    sample_size: Annotated[
-        int | None, typer.Option("--sample-size", help="Records of each sample.")
-    ] = None
+    sample_size: Annotated[int | None, typer.Option(help="Records of each sample.")] = None
 
     def asked(self) -> bool:
         """Return whether samples are asked for."""
@@ -49,13 +47,9 @@ class SampleOptions:
 class ComparisonFiles:
     """The options that name what is written about a comparison."""
 
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="Gap thermometer: .png, .svg or .pdf.")
-    ] = None
-    csv: Annotated[Path | None, typer.Option("--csv", help="Write the table as CSV.")] = None
-    markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="Write the table in Markdown.")
-    ] = None
+    plot: Annotated[Path | None, typer.Option(help="Gap thermometer: .png, .svg or .pdf.")] = None
+    csv: Annotated[Path | None, typer.Option(help="Write the table as CSV.")] = None
+    markdown: Annotated[Path | None, typer.Option(help="Write the table in Markdown.")] = None
     report: given.RunsReport = None
     json: given.JsonTarget = None
 
@@ -78,9 +72,7 @@ def compare(
     methods: Annotated[
         str,
         typer.Option(
-            "--methods",
-            help="Names with commas; default: all heuristics.",
-            autocompletion=completion.methods,
+            help="Names with commas; default: all heuristics.", autocompletion=completion.methods
         ),
     ] = "",
     exact: Annotated[
@@ -296,7 +288,7 @@ def experiment(
         Path | None,
         typer.Option("-o", "--output", help="Folder of the results; default: the name of SPEC."),
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", help="Worker processes at a time.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Worker processes at a time.")] = 1,
     report: given.RunsReport = None,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,

@@ -33,15 +33,12 @@ def hierarchy(
     mask: Annotated[
         str | None,
         typer.Option(
-            "--mask",
-            help="Side from which characters become stars: right, left.",
-            rich_help_panel=TABLE,
+            help="Side from which characters become stars: right, left.", rich_help_panel=TABLE
         ),
     ] = None,
     shown: Annotated[
         str | None,
         typer.Option(
-            "--shown",
             metavar="N,N",
             help="Signs that each level still shows, such as 3,2.",
             rich_help_panel=TABLE,
@@ -50,17 +47,13 @@ def hierarchy(
     cut: Annotated[
         str | None,
         typer.Option(
-            "--cut",
-            help="In place of a mask: what codes are cut at, as E11.9.",
-            rich_help_panel=TABLE,
+            help="In place of a mask: what codes are cut at, as E11.9.", rich_help_panel=TABLE
         ),
     ] = None,
     above: Annotated[
         Path | None,
         typer.Option(
-            "--above",
-            help="With --cut: the hierarchy of the first parts of the codes.",
-            rich_help_panel=TABLE,
+            help="With --cut: the hierarchy of the first parts of the codes.", rich_help_panel=TABLE
         ),
     ] = None,
     calendar: Annotated[
@@ -79,16 +72,11 @@ def hierarchy(
             rich_help_panel=TABLE,
         ),
     ] = None,
-    root: Annotated[
-        str, typer.Option("--root", help="Name of the whole.", rich_help_panel=TABLE)
-    ] = "*",
+    root: Annotated[str, typer.Option(help="Name of the whole.", rich_help_panel=TABLE)] = "*",
     missing_values: Annotated[
         str | None,
         typer.Option(
-            "--missing-values",
-            metavar="TEXT,TEXT",
-            help="Texts that mean no code: NA,-9.",
-            rich_help_panel=TABLE,
+            metavar="TEXT,TEXT", help="Texts that mean no code: NA,-9.", rich_help_panel=TABLE
         ),
     ] = None,
     form: FormatOptions,

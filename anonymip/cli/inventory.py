@@ -92,7 +92,7 @@ def fetch(
     name: Annotated[str, typer.Argument(help="The data: adult.", show_default=False)],
     *,
     address: Annotated[
-        str | None, typer.Option("--address", help="A mirror; the file must be the same.")
+        str | None, typer.Option(help="A mirror; the file must be the same.")
     ] = None,
 ) -> None:
     """Fetch public benchmark data into the user's cache, and say on what terms they are given."""
@@ -108,15 +108,12 @@ def fetch(
 def leaderboard(
     *,
     instance: Annotated[
-        list[str] | None,
-        typer.Option("--instance", help="An entry; repeatable. Default: all proven optima."),
+        list[str] | None, typer.Option(help="An entry; repeatable. Default: all proven optima.")
     ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
-            "--method",
-            help="A method; repeatable. Default: all heuristics.",
-            autocompletion=completion.method,
+            help="A method; repeatable. Default: all heuristics.", autocompletion=completion.method
         ),
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Run the exact methods too.")] = False,
@@ -124,8 +121,7 @@ def leaderboard(
         bool, typer.Option("--known", help="Run nothing: print what is known of all entries.")
     ] = False,
     check: Annotated[
-        Path | None,
-        typer.Option("--check", help="A release of an entry, as 'solve --json' writes it."),
+        Path | None, typer.Option(help="A release of an entry, as 'solve --json' writes it.")
     ] = None,
     update: Annotated[
         bool, typer.Option("--update", help="Write what is better into the library's files.")
@@ -246,7 +242,7 @@ def warm_up(
             help="Methods, bound, dual-ascent; default: what the usual commands need.",
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", help="Processes that compile.")] = 2,
+    jobs: Annotated[int, typer.Option(help="Processes that compile.")] = 2,
     json: given.JsonTarget = None,
 ) -> None:
     """Compile what commands need, once, so that the first of them does not wait for it."""

@@ -28,10 +28,7 @@ def export(
         Path, typer.Option("-o", "--output", help="The model: an .lp, .mps or .nl file.")
     ],
     method: Annotated[
-        str,
-        typer.Option(
-            "--method", help="The method whose model is meant.", autocompletion=completion.method
-        ),
+        str, typer.Option(help="The method whose model is meant.", autocompletion=completion.method)
     ] = "equivalence-mip",
     question: given.Question,
     option: given.MethodOptions = None,

@@ -21,19 +21,14 @@ class Rules:
     """The options that forbid releases."""
 
     l_diversity: Annotated[
-        float | None,
-        typer.Option("--l-diversity", help="No sensitive value makes up more than 1/L of a class."),
+        float | None, typer.Option(help="No sensitive value makes up more than 1/L of a class.")
     ] = None
     distinct_diversity: Annotated[
-        int | None,
-        typer.Option("--distinct-diversity", help="Distinct sensitive values in every class."),
+        int | None, typer.Option(help="Distinct sensitive values in every class.")
     ] = None
     t_closeness: Annotated[
         float | None,
-        typer.Option(
-            "--t-closeness",
-            help="How far the sensitive values of a class may lie from the table's.",
-        ),
+        typer.Option(help="How far the sensitive values of a class may lie from the table's."),
     ] = None
     ordered_closeness: Annotated[
         bool,
@@ -116,19 +111,16 @@ class StarRules:
     """
 
     suppress_at_most: Annotated[
-        int | None, typer.Option("--suppress-at-most", help="Most stars of a record (patterns).")
+        int | None, typer.Option(help="Most stars of a record (patterns).")
     ] = None
     never: Annotated[
-        list[str] | None,
-        typer.Option("--never", help="COLUMN[,COLUMN...]: never suppressed (patterns)."),
+        list[str] | None, typer.Option(help="COLUMN[,COLUMN...]: never suppressed (patterns).")
     ] = None
     together: Annotated[
-        list[str] | None,
-        typer.Option("--together", help="COLUMN,COLUMN...: suppressed together or not at all."),
+        list[str] | None, typer.Option(help="COLUMN,COLUMN...: suppressed together or not at all.")
     ] = None
     at_most_one: Annotated[
-        list[str] | None,
-        typer.Option("--at-most-one", help="COLUMN,COLUMN...: at most one of them is suppressed."),
+        list[str] | None, typer.Option(help="COLUMN,COLUMN...: at most one of them is suppressed.")
     ] = None
     allow_all_stars: Annotated[
         bool,
@@ -147,18 +139,15 @@ class StarRules:
     most_suppressed: Annotated[
         str | None,
         typer.Option(
-            "--most-suppressed",
             help="Records that may be suppressed: a number, or a share (0.01, 1%). classes, "
             "freeform and full-domain keep to it in their search; of others anonymize writes "
-            "nothing if more are (default: 0.05).",
+            "nothing if more are (default: 0.05)."
         ),
     ] = None
     suppression_price: Annotated[
         float | None,
         typer.Option(
-            "--suppression-price",
-            help="Loss of a suppressed record (classes, freeform); default: that of a row of "
-            "stars.",
+            help="Loss of a suppressed record (classes, freeform); default: that of a row of stars."
         ),
     ] = None
     section: Mapping[str, Any] = field(default_factory=dict)

@@ -12,9 +12,7 @@ from anonymip.cli.console import out, say
 
 @spread
 def app(
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Default: one that is free.")
-    ] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Default: one that is free.")] = 0,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Only print the address, and open nothing.")
     ] = False,

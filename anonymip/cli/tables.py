@@ -64,22 +64,19 @@ class FormatOptions:
     panel: ClassVar[str] = "Table"
 
     separator: Annotated[
-        str | None,
-        typer.Option("--separator", help="Between cells of a text file; \\t is a tab."),
+        str | None, typer.Option(help="Between cells of a text file; \\t is a tab.")
     ] = None
     encoding: Annotated[
-        str | None, typer.Option("--encoding", help="Of a text file, such as utf-8 or cp1252.")
+        str | None, typer.Option(help="Of a text file, such as utf-8 or cp1252.")
     ] = None
     decimal: Annotated[
-        str | None, typer.Option("--decimal", help="Decimal mark of numbers: a point or a comma.")
+        str | None, typer.Option(help="Decimal mark of numbers: a point or a comma.")
     ] = None
     sheet: Annotated[
-        str | None,
-        typer.Option("--sheet", help="Of a workbook: name or number of the sheet; default: 1."),
+        str | None, typer.Option(help="Of a workbook: name or number of the sheet; default: 1.")
     ] = None
     query: Annotated[
-        str | None,
-        typer.Option("--query", help='Of the database whose address TABLE is: "select ...".'),
+        str | None, typer.Option(help='Of the database whose address TABLE is: "select ...".')
     ] = None
 
     def table(self, source: str) -> Any:
@@ -111,35 +108,29 @@ class TableOptions:
         typer.Option("-q", "--quasi-identifier", help="NAME or NAME:numeric or NAME:categorical."),
     ] = None
     sensitive: Annotated[
-        list[str] | None, typer.Option("--sensitive", help="Sensitive column, published untouched.")
+        list[str] | None, typer.Option(help="Sensitive column, published untouched.")
     ] = None
-    keep: Annotated[
-        list[str] | None, typer.Option("--keep", help="Column published untouched.")
-    ] = None
-    drop: Annotated[list[str] | None, typer.Option("--drop", help="Column never published.")] = None
+    keep: Annotated[list[str] | None, typer.Option(help="Column published untouched.")] = None
+    drop: Annotated[list[str] | None, typer.Option(help="Column never published.")] = None
     unit: Annotated[
         str | None,
         typer.Option(
-            "--unit",
-            help="Column that says whom a row is about: k then counts persons; never published.",
+            help="Column that says whom a row is about: k then counts persons; never published."
         ),
     ] = None
     weights: Annotated[
         str | None,
         typer.Option(
-            "--weights",
             metavar="COLUMN",
             help="Sampling weights, persons whom each record stands for: published untouched.",
         ),
     ] = None
     pseudonym: Annotated[
         list[str] | None,
-        typer.Option(
-            "--pseudonym", help="Column of ids in whose place keyed hashes are published."
-        ),
+        typer.Option(help="Column of ids in whose place keyed hashes are published."),
     ] = None
     missing: Annotated[
-        str | None, typer.Option("--missing", help="Missing values: error, category, drop or own.")
+        str | None, typer.Option(help="Missing values: error, category, drop or own.")
     ] = None
     missing_values: MissingValues = None
     form: FormatOptions = field(default_factory=FormatOptions)

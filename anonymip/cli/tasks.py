@@ -20,11 +20,7 @@ from anonymip.cli.console import (
     visible,
     write_json,
 )
-from anonymip.cli.engines import (
-    EngineOptions,
-    anonymize_by_parts,
-    verify_by_parts,
-)
+from anonymip.cli.engines import EngineOptions, anonymize_by_parts, verify_by_parts
 from anonymip.cli.tables import (
     FormatOptions,
     MissingValues,
@@ -66,7 +62,7 @@ class ReleaseOptions:
         ),
     ] = False
     layout: Annotated[
-        str, typer.Option("--layout", help="cells: [35..37]; columns: lower and upper columns.")
+        str, typer.Option(help="cells: [35..37]; columns: lower and upper columns.")
     ] = "cells"
     keep_order: Annotated[bool, typer.Option("--keep-order", help="Do not shuffle the rows.")] = (
         False
@@ -82,8 +78,7 @@ class ReleaseOptions:
     pseudonym_key: Annotated[
         Path | None,
         typer.Option(
-            "--pseudonym-key",
-            help="File with the key of the pseudonyms; default: a new one, which nobody keeps.",
+            help="File with the key of the pseudonyms; default: a new one, which nobody keeps."
         ),
     ] = None
 
@@ -114,9 +109,7 @@ def anonymize(
     chosen: given.ChosenMethod,
     parts: EngineOptions,
     shape: ReleaseOptions,
-    report: Annotated[
-        Path | None, typer.Option("--report", help="Write a report as an HTML page.")
-    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a report as an HTML page.")] = None,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
@@ -273,8 +266,7 @@ def inspect(
         Path | None, typer.Option("-o", "--output", help="Write a schema to edit (TOML).")
     ] = None,
     preset: Annotated[
-        str | None,
-        typer.Option("--preset", help="A rule to start from: hipaa-safe-harbor."),
+        str | None, typer.Option(help="A rule to start from: hipaa-safe-harbor.")
     ] = None,
     form: FormatOptions,
     missing_values: MissingValues = None,
@@ -303,22 +295,18 @@ def verify(
     ],
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The released table.")],
     *,
-    manifest: Annotated[
-        Path | None, typer.Option("--manifest", help="Default: RELEASE.manifest.json.")
-    ] = None,
+    manifest: Annotated[Path | None, typer.Option(help="Default: RELEASE.manifest.json.")] = None,
     schema: SchemaFile = None,
     form: FormatOptions,
     parts: EngineOptions,
     k: Annotated[int | None, typer.Option("-k", help="Insist on this k.")] = None,
     pseudonym_key: Annotated[
-        Path | None, typer.Option("--pseudonym-key", help="File with the key of the pseudonyms.")
+        Path | None, typer.Option(help="File with the key of the pseudonyms.")
     ] = None,
     together_with: Annotated[
         list[Path] | None,
         typer.Option(
-            "--together-with",
-            metavar="OTHER",
-            help="Another release of ORIGINAL: what both leave of k. Repeatable.",
+            metavar="OTHER", help="Another release of ORIGINAL: what both leave of k. Repeatable."
         ),
     ] = None,
     json: given.JsonTarget = None,
@@ -365,10 +353,7 @@ def verify(
     summary, ok = result.summary(), result.ok
     if others and ok:
         joined = joined_candidates(
-            table,
-            [release, *others],
-            [manifest, *(None for _ in others)],
-            **reading,
+            table, [release, *others], [manifest, *(None for _ in others)], **reading
         )
         record["together"] = {"with": [str(other) for other in others], **joined.to_dict()}
         summary, ok = f"{summary}\n{joined.summary()}", joined.ok
@@ -388,16 +373,13 @@ def risk(
     ] = None,
     *,
     columns: TableOptions,
-    manifest: Annotated[
-        Path | None, typer.Option("--manifest", help="Default: RELEASE.manifest.json.")
-    ] = None,
+    manifest: Annotated[Path | None, typer.Option(help="Default: RELEASE.manifest.json.")] = None,
     k: Annotated[int | None, typer.Option("-k", help="Default: the release's, else 5.")] = None,
     population: Annotated[
-        Path | None,
-        typer.Option("--population", help="File of all persons, the table's among them."),
+        Path | None, typer.Option(help="File of all persons, the table's among them.")
     ] = None,
     draws: Annotated[
-        int, typer.Option("--draws", help="Random known matches of a cover, at each number.")
+        int, typer.Option(help="Random known matches of a cover, at each number.")
     ] = 20,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
@@ -412,13 +394,7 @@ def risk(
     refuse_targets(sources, json)
     source, reading = columns.measured(table, released=release is not None)
     found = measure(
-        source,
-        release,
-        k=k,
-        population=population,
-        manifest=manifest,
-        draws=draws,
-        **reading,
+        source, release, k=k, population=population, manifest=manifest, draws=draws, **reading
     )
     told = None if release is None else str(release)
     write_json([{"original": table, "release": told, **found.to_dict()}], json)
