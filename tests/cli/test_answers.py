@@ -229,7 +229,7 @@ def test_comparing_writes_all_formats(shell: Any) -> None:
     assert result.code == 0
     lines = result.out.splitlines()
     assert lines[0].split() == [
-        *("k", "method", "loss", "bound", "gap", "to", "seconds", "class", "sizes", "status"),
+        *("k", "method", "loss", "bound", "gap", "to", "seconds", "class", "sizes", "status")
     ]
     assert [tuple(line.split()[:2]) for line in lines[1:-2]] == [
         (k, method) for k in "23" for method in ("mondrian", "k-member", "column-generation")

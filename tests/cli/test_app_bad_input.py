@@ -102,11 +102,7 @@ def test_the_original_is_never_overwritten(shell: Any, target: str) -> None:
 
 @pytest.mark.parametrize(
     ("target", "words"),
-    [
-        ("people.csv/release.csv", "existing folder"),
-        (".", "folder"),
-        ("/", "folder"),
-    ],
+    [("people.csv/release.csv", "existing folder"), (".", "folder"), ("/", "folder")],
 )
 def test_a_place_that_cannot_be_written_to(shell: Any, target: str, words: str) -> None:
     """A file for a folder, and a folder for a file are refused."""

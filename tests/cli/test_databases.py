@@ -183,13 +183,7 @@ def test_a_real_postgresql(shell: Shell) -> None:
     for command, given in (
         ("anonymize", (*roles, "-k", 3, "-o", "release.csv", "--json", "record.json")),
         ("verify", ("release.csv", "--json", "verified.json")),
-        (
-            "inspect",
-            (
-                "-o",
-                "schema.toml",
-            ),
-        ),
+        ("inspect", ("-o", "schema.toml")),
         ("risk", ("release.csv",)),
     ):
         made = shell(command, address, *given, "--query", table)

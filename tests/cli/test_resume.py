@@ -60,7 +60,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[int
         patch.chdir(folder)
         assert run(list(RUN)) == 0
     assert {path.name for path in folder.iterdir()} == {
-        *("release.csv", "release.csv.manifest.json", "out.json"),
+        *("release.csv", "release.csv.manifest.json", "out.json")
     }
     (record,) = json.loads((folder / "out.json").read_text(encoding="utf-8"))
     return (folder / "release.csv").read_text(encoding="utf-8"), record["groups"]

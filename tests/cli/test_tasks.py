@@ -410,9 +410,7 @@ def test_options_of_freeform_methods(shell: Any) -> None:
     (record,) = result.records()
     matches = record["matches"]
     assert all(row in matches[other] for row, one in enumerate(matches) for other in one)
-    refused = shell(
-        *("solve", *ASKED, "-k", 3, "--method", "greedy", "--option", "greedy.part=4"),
-    )
+    refused = shell(*("solve", *ASKED, "-k", 3, "--method", "greedy", "--option", "greedy.part=4"))
     assert refused.code == 2
     assert "part" in refused.err
 

@@ -282,8 +282,7 @@ def test_schemas_of_frames_apply_to_them() -> None:
         one.name: dict(one.declared) for one in found.columns if one.role == "quasi-identifier"
     }
     schema = Schema(declared, table=form).with_roles(
-        missing="drop",
-        drop=[one.name for one in found.columns if one.name not in declared],
+        missing="drop", drop=[one.name for one in found.columns if one.name not in declared]
     )
     assert schema.apply(frame).n == found.rows - found.incomplete
 

@@ -248,10 +248,7 @@ def test_tables_and_classes_equal_brute_force(data: st.DataObject) -> None:
     published = written.release[["x", "y"]].itertuples(index=False)
     shown = [(set(x.strip("{}").split("|")), set(y.strip("{}").split("|"))) for x, y in published]
     persons = list(people.itertuples(index=False))
-    keys = [
-        [({x}, {y}) for x, y in original[["x", "y"]].itertuples(index=False)],
-        shown,
-    ]
+    keys = [[({x}, {y}) for x, y in original[["x", "y"]].itertuples(index=False)], shown]
     for table, cells in zip((found.before, found.after), keys, strict=True):
         assert table is not None
         sizes = [sum(one == other for other in cells) for one in cells]

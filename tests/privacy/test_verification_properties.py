@@ -93,10 +93,7 @@ def test_nasty_text_alone_and_in_a_set(write_release: Any, tmp_path: Path, text:
 
 
 @settings(max_examples=100)
-@given(
-    st.lists(st.integers(0, 20), min_size=4, max_size=9, unique=True),
-    st.data(),
-)
+@given(st.lists(st.integers(0, 20), min_size=4, max_size=9, unique=True), st.data())
 def test_narrowed_range_is_caught(
     write_release: Any, values: list[int], data: st.DataObject
 ) -> None:

@@ -145,10 +145,7 @@ def test_a_changed_cell_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("rows", "message"),
-    [
-        ([], None),
-        ([(1, 2, 3, 4, 5, 6, 7)], "the column at position 7 has no name"),
-    ],
+    [([], None), ([(1, 2, 3, 4, 5, 6, 7)], "the column at position 7 has no name")],
 )
 def test_tables_beside_the_header(
     rows: list[tuple[Any, ...]], message: str | None, tmp_path: Path

@@ -224,9 +224,7 @@ def test_what_cannot_be_joined_is_refused(write_release: Any) -> None:
     other.manifest["m"] = 1
     with pytest.raises(InputError, match="leave out different records"):
         joined_candidates(
-            gaps,
-            [one.release, other.release.drop(columns="x")],
-            [one.manifest, other.manifest],
+            gaps, [one.release, other.release.drop(columns="x")], [one.manifest, other.manifest]
         )
 
 

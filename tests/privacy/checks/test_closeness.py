@@ -53,13 +53,7 @@ def test_numbers_on_a_line_are_nearer_than_without_their_order() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        {"t": 1.0},
-        {"t": -0.5},
-        {"t": "near"},
-        {"t": 0.5, "matches": 2},
-        {"t": 0.5, "ordered": 1},
-    ],
+    [{"t": 1.0}, {"t": -0.5}, {"t": "near"}, {"t": 0.5, "matches": 2}, {"t": 0.5, "ordered": 1}],
 )
 def test_malformed_promises_are_refused(wrong: dict[str, object]) -> None:
     """A distance out of its range, of a cover, or with an order that is no truth value."""

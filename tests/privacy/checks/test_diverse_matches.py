@@ -50,11 +50,7 @@ def has_diverse_part(
 
 
 def poor_records(
-    rows: list[list[int]],
-    shown: list[str],
-    k: int,
-    distinct: int,
-    share: Fraction | None,
+    rows: list[list[int]], shown: list[str], k: int, distinct: int, share: Fraction | None
 ) -> bool:
     """Return whether some record's possible rows show too few values, or too much of one."""
     effective = frozenset().union(*assignments_of(rows))
@@ -89,11 +85,7 @@ def test_diversity_is_judged_as_by_brute_force(cover_release: Any, data: st.Data
     matches = data.draw(st.integers(1, n) | st.none())
     share = data.draw(st.sampled_from([Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3)]))
     distinct = data.draw(st.integers(1, 3))
-    written.manifest["diversity"] = {
-        "l": float(share),
-        "distinct": distinct,
-        "matches": matches,
-    }
+    written.manifest["diversity"] = {"l": float(share), "distinct": distinct, "matches": matches}
     with pytest.MonkeyPatch.context() as patch:
         if data.draw(st.booleans()):
             patch.setattr(regularity, "WORK", GraphWork(fewest_matches=1, first_matches=0, wider=2))

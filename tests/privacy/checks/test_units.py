@@ -11,15 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonymip import (
-    Classes,
-    InputError,
-    Solution,
-    VerificationFailed,
-    anonymize,
-    publish,
-    verify,
-)
+from anonymip import Classes, InputError, Solution, VerificationFailed, anonymize, publish, verify
 from anonymip.privacy.checks import units
 from anonymip.publishing.release import Release
 from tests.random_problems import Case, unit_cases

@@ -104,9 +104,7 @@ def test_matching_agrees_with_brute_force(
     @as_the_profile_asks
     @settings(max_examples=150)
     @given(small_problems())
-    def agree(
-        problem: tuple[list[list[float]], list[int], list[list[Cell]], list[int]],
-    ) -> None:
+    def agree(problem: tuple[list[list[float]], list[int], list[list[Cell]], list[int]]) -> None:
         records, groups, rows, row_groups = problem
         record_codes, row_codes, containments = coded(records, rows)
         # Groups are numbered without gaps.

@@ -28,14 +28,7 @@ def test_layout_columns_splits_numeric_ranges_only(patients: Any) -> None:
     """Lower and upper columns stand in the place of a numeric range column."""
     patients.manifest["table"]["layout"] = "columns"
     manifest = read_manifest(patients.manifest, patients.release)
-    assert manifest.header == (
-        "age_lower",
-        "age_upper",
-        "sex",
-        "zip_lower",
-        "zip_upper",
-        "disease",
-    )
+    assert manifest.header == ("age_lower", "age_upper", "sex", "zip_lower", "zip_upper", "disease")
 
 
 def test_no_manifest_is_an_input_error(patients: Any, tmp_path: Path) -> None:
@@ -58,8 +51,7 @@ def test_unreadable_manifests_are_input_errors(tmp_path: Path, text: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "key",
-    ["format", "recoding", "k", "n", "objective", "ncp", "bound", "gap", "status", "columns"],
+    "key", ["format", "recoding", "k", "n", "objective", "ncp", "bound", "gap", "status", "columns"]
 )
 def test_missing_keys_are_named(patients: Any, key: str) -> None:
     """A manifest without one of its keys is refused, and the key is named."""

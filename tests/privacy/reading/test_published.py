@@ -26,11 +26,7 @@ def mixed(write_release: Any) -> Any:
         },
         dtype=object,
     )
-    kinds = {
-        "age": {"kind": "numeric"},
-        "town": {},
-        "steps": {"kind": "numeric", "publish": "set"},
-    }
+    kinds = {"age": {"kind": "numeric"}, "town": {}, "steps": {"kind": "numeric", "publish": "set"}}
     return write_release(original, kinds, [0, 0, 1, 1, 1, -1])
 
 
@@ -160,11 +156,7 @@ def test_a_minus_zero_is_refused() -> None:
             manifest
             | {
                 "limits": [
-                    {
-                        "attribute": manifest["columns"][0]["name"],
-                        "rule": "apart",
-                        "one": "30",
-                    }
+                    {"attribute": manifest["columns"][0]["name"], "rule": "apart", "one": "30"}
                 ]
             }
         ),
