@@ -58,18 +58,12 @@ def read_back(
         hierarchies=hierarchy_paths(problem.microdata),
     )
     if not verification.ok:
-        raise VerificationFailed(
-            f"the release fails its verification: {verification.problems[0]}",
-            remedy="Nothing was published; please report this",
-        )
+        raise _failed(f"the release fails its verification: {verification.problems[0]}")
     published = read_release(table, manifest, hierarchies=hierarchy_paths(problem.microdata))
     if problem.microdata.unit is not None and records is not None:
         units = pd.factorize(problem.microdata.frame[problem.microdata.unit].astype(str))[0]
         if (units_by_class(published.classes(), units[records]) < problem.k).any():
-            raise VerificationFailed(
-                f"a class of the release holds fewer than k = {problem.k} units",
-                remedy="Nothing was published; please report this",
-            )
+            raise _failed(f"a class of the release holds fewer than k = {problem.k} units")
     for name in problem.microdata.pseudonyms:
         if records is None:
             continue
@@ -77,10 +71,7 @@ def read_back(
         ids = ids.mask(missing_rows(ids, (*form.missing, "")))
         pairs = np.stack([pd.factorize(ids)[0], distinct(published.pseudonyms[name].texts)[1]])
         if len({np.unique(some, axis=-1).shape[-1] for some in (*pairs, pairs)}) > 1:
-            raise VerificationFailed(
-                f"the pseudonyms of column {name!r} do not stand for its ids one for one",
-                remedy="Nothing was published; please report this",
-            )
+            raise _failed(f"the pseudonyms of column {name!r} do not stand for its ids one for one")
     if isinstance(solution.assignment, Cover) and published.n < problem.n:
         # Who was left out the table does not say.
         given = (problem.microdata.original, table, manifest, None, None, None, None)
@@ -88,25 +79,20 @@ def read_back(
         kept = solution.assignment.sizes > 0
         some = replace(read, codes=read.codes[kept], rows=read.rows[kept])
         if disjoint_assignments(PublishedMatches(some, published), problem.k)[1] is not None:
-            raise VerificationFailed(
-                "a row of the release needs a suppressed record",
-                remedy="Nothing was published; please report this",
-            )
+            raise _failed("a row of the release needs a suppressed record")
     broken = broken_limits(problem, published)
     if broken:
-        raise VerificationFailed(
-            f"the published table breaks the {broken[0]}",
-            remedy="Nothing was published; please report this",
-        )
+        raise _failed(f"the published table breaks the {broken[0]}")
     if problem.compiled.tier == "members":
         loss = problem.compiled.total(solution.description, solution.assignment)
     else:
         loss = loss_of_table(problem, published)
     if not same_loss(loss, solution.objective):
-        raise VerificationFailed(
-            f"the published table loses {loss!r}, the solution {solution.objective!r}",
-            remedy="Nothing was published; please report this",
-        )
+        raise _failed(f"the published table loses {loss!r}, the solution {solution.objective!r}")
+
+
+def _failed(why: str) -> VerificationFailed:
+    return VerificationFailed(why, remedy="Nothing was published; please report this")
 
 
 def hierarchy_paths(microdata: Microdata) -> dict[str, Sequence[Sequence[str]]]:
