@@ -3,32 +3,19 @@
 Only the light parts are imported here; Pyomo and the solvers load on first use.
 """
 
-from anonymip.solvers.interface import Availability, Solver, SolverOptions, SolverResult
-from anonymip.solvers.modelling.checked_results import broken_by_values
-from anonymip.solvers.modelling.standard_form import Named, StandardForm
-from anonymip.solvers.modelling.standard_form_compiler import compile_standard_form
-from anonymip.solvers.registry import (
-    availability,
-    get_solver,
-    refuse_unknown_solver,
-    solve_form,
-    solve_model,
-    solver_names,
+from anonymip.solvers.interface import Availability as Availability
+from anonymip.solvers.interface import Solver as Solver
+from anonymip.solvers.interface import SolverOptions as SolverOptions
+from anonymip.solvers.interface import SolverResult as SolverResult
+from anonymip.solvers.modelling.checked_results import broken_by_values as broken_by_values
+from anonymip.solvers.modelling.standard_form import Named as Named
+from anonymip.solvers.modelling.standard_form import StandardForm as StandardForm
+from anonymip.solvers.modelling.standard_form_compiler import (
+    compile_standard_form as compile_standard_form,
 )
-
-__all__ = [
-    "Availability",
-    "Named",
-    "Solver",
-    "SolverOptions",
-    "SolverResult",
-    "StandardForm",
-    "availability",
-    "broken_by_values",
-    "compile_standard_form",
-    "get_solver",
-    "refuse_unknown_solver",
-    "solve_form",
-    "solve_model",
-    "solver_names",
-]
+from anonymip.solvers.registry import availability as availability
+from anonymip.solvers.registry import get_solver as get_solver
+from anonymip.solvers.registry import refuse_unknown_solver as refuse_unknown_solver
+from anonymip.solvers.registry import solve_form as solve_form
+from anonymip.solvers.registry import solve_model as solve_model
+from anonymip.solvers.registry import solver_names as solver_names
