@@ -306,33 +306,16 @@ _RULES = ("suppress_at_most", "never", "together", "at_most_one")
 
 @dataclass(frozen=True)
 class Mask:
-    """Which columns a row may show as stars.
+    """Which columns a row may show as stars."""
 
-    Parameters
-    ----------
-    suppress_at_most
-        Most stars of a row; None for any number.
-    never
-        Columns without stars.
-    together
-        Groups of columns that are all stars, or none.
-    at_most_one
-        Groups of columns with one star at most.
-    patterns
-        The allowed sets of starred columns one by one, in place of rules; None if rules hold.
-    allow_all_stars
-        Whether a row of stars only is allowed beside.
-    single_use
-        Whether rows with stars in the same columns must look alike.
-    """
-
-    suppress_at_most: int | None = None
-    never: frozenset[str] = frozenset()
-    together: tuple[frozenset[str], ...] = ()
-    at_most_one: tuple[frozenset[str], ...] = ()
+    suppress_at_most: int | None = None  # most stars of a row; None for any number
+    never: frozenset[str] = frozenset()  # columns without stars
+    together: tuple[frozenset[str], ...] = ()  # groups of columns that are all stars, or none
+    at_most_one: tuple[frozenset[str], ...] = ()  # groups of columns with one star at most
+    #: The allowed sets of starred columns one by one, in place of rules; None if rules hold.
     patterns: frozenset[frozenset[str]] | None = None
-    allow_all_stars: bool = False
-    single_use: bool = False
+    allow_all_stars: bool = False  # whether a row of stars only is allowed beside
+    single_use: bool = False  # whether rows with stars in the same columns must look alike
 
     def allows(self, starred: Collection[str], width: int) -> bool:
         """Return whether a row may show stars in exactly these of its `width` columns."""
@@ -412,28 +395,17 @@ def _truth(given: Mapping[str, Any], key: str) -> bool:
 
 @dataclass(frozen=True)
 class Diversity:
-    """What the manifest promises of the sensitive values of every class.
+    """What the manifest promises of the sensitive values of every class."""
 
-    Parameters
-    ----------
-    l
-        No value makes up more than 1/l of a class.
-    distinct
-        Every class has so many values at least.
-    matches
-        In a cover, the rows of a record among which the values are counted, all equally likely;
-        None if their number differs, and for classes.
-    t
-        How far the values of a class may lie from those of all rows; None for any distance.
-    ordered
-        Whether numbers lie on a line.
-    """
-
+    #: No value makes up more than 1/l of a class.
     l: Fraction  # noqa: E741 - the field's own name
-    distinct: int
+    distinct: int  # every class has so many values at least
+    #: In a cover, the rows of a record among which the values are counted, all equally likely; None
+    #: if their number differs, and for classes.
     matches: int | None = None
+    #: How far the values of a class may lie from those of all rows; None for any distance.
     t: Fraction | None = None
-    ordered: bool = False
+    ordered: bool = False  # whether numbers lie on a line
 
 
 @dataclass(frozen=True)

@@ -298,10 +298,7 @@ class Schema:
 def read_schema(path: str | Path | None) -> Schema | None:
     """Read what the verifier needs of a schema file; None for None.
 
-    Raises
-    ------
-    InputError
-        If the file is missing, is not TOML, or declares something of the wrong type.
+    Raises InputError if the file is missing, is not TOML, or declares something of the wrong type.
     """
     if path is None:
         return None

@@ -65,26 +65,13 @@ def read_table(
 ) -> TextTable:
     """Read a table.
 
-    Parameters
-    ----------
-    source
-        Path of a CSV, Parquet (``.parquet``, ``.pq``) or Excel file (``.xlsx``, ``.xlsm``), or a
-        data frame of any library that narwhals reads.
-    separator
-        One character; with a blank behind it, blanks after each separator are skipped.
-    encoding
-        Encoding of the CSV file.
-    names
-        Column names of a CSV file without header.
-    sheet
-        Of an Excel file: its name, or its number from 1; None for the first.
-
-    Raises
-    ------
-    InputError
-        If the file is absent, or unreadable in this encoding.
-    MalformedTable
-        If what is read is not a rectangular table with unique column names.
+    `source`: path of a CSV, Parquet (``.parquet``, ``.pq``) or Excel file (``.xlsx``, ``.xlsm``),
+    or a data frame of any library that narwhals reads. `separator`: one character; with a blank
+    behind it, blanks after each separator are skipped. `encoding`: encoding of the CSV file.
+    `names`: column names of a CSV file without header. `sheet`: of an Excel file: its name, or its
+    number from 1; None for the first. Raises InputError if the file is absent, or unreadable in
+    this encoding. Raises MalformedTable if what is read is not a rectangular table with unique
+    column names.
     """
     if not isinstance(source, str | os.PathLike):
         return _from_frame(source if isinstance(source, pd.DataFrame) else _in_pandas(source))
