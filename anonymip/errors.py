@@ -36,18 +36,10 @@ def names_options() -> bool:
 def argument(name: str, value: object = None, *, option: str | None = None) -> str:
     """Return an argument as who reads the message writes it: ``drop=...``, or ``--drop``.
 
-    Parameters
-    ----------
-    name
-        Of the argument in Python.
-    value
-        To give it, ``...`` for any; None names the argument alone.
-    option
-        What the command line says instead. None: the name with dashes, and the value, if it is
-        neither true nor any.
+    `name`: of the argument in Python. `value`: to give it, ``...`` for any; None names the argument
+    alone. `option`: what the command line says instead. None: the name with dashes, and the value,
+    if it is neither true nor any.
 
-    Examples
-    --------
     >>> argument("time_limit"), argument("drop", ...), argument("missing", "drop")
     ('time_limit', 'drop=...', "missing='drop'")
     >>> with naming_options():
@@ -65,17 +57,8 @@ def argument(name: str, value: object = None, *, option: str | None = None) -> s
 def did_you_mean(name: object, known: Iterable[str], then: str = "") -> str:
     """Return a question with the known names that are much like one that is not, if there are any.
 
-    Parameters
-    ----------
-    name
-        As given.
-    known
-        All that there are.
-    then
-        Follows the question, or stands alone.
+    `name`: as given. `known`: all that there are. `then`: follows the question, or stands alone.
 
-    Examples
-    --------
     >>> did_you_mean("mondrain", ["mondrian", "hilbert"])
     "Did you mean 'mondrian'?"
     """

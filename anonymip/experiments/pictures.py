@@ -286,13 +286,8 @@ class SolveHistory:
 def solve_with_history(problem: Problem, method: str = "auto", **settings: Any) -> SolveHistory:
     """Solve a problem as :func:`anonymip.solve` does, and keep its progress messages.
 
-    Parameters
-    ----------
-    problem, method, **settings
-        As `solve` takes them.
+    `problem, method, settings`: as `solve` takes them.
 
-    Examples
-    --------
     >>> import anonymip
     >>> problem = anonymip.Problem(anonymip.load_instance("health-records"), k=3)
     >>> history = solve_with_history(problem, "equivalence-mip")

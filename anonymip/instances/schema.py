@@ -468,8 +468,6 @@ def toml_value(value: object) -> str:
 def schema_text(document: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the text of a schema file, given what TOML makes of one: sections by name.
 
-    Examples
-    --------
     >>> print(schema_text({"table": {"drop": ["name"]}, "attributes": {"age": {"weight": 2}}}))
     [table]
     drop = ["name"]

@@ -53,15 +53,9 @@ class ObjectiveReport:
 def examine(objective: Objective | MembersObjective, microdata: Microdata) -> ObjectiveReport:
     """Return what an objective is on a table, and who accepts it.
 
-    Raises
-    ------
-    UnsupportedObjective
-        If it cannot be used on the table at all, such as one that is declared monotone and is not.
-    InputError
-        If the table has fewer than two records.
+    Raises UnsupportedObjective if it cannot be used on the table at all, such as one that is
+    declared monotone and is not. Raises InputError if the table has fewer than two records.
 
-    Examples
-    --------
     >>> import anonymip
     >>> from anonymip.methods.acceptance import examine
     >>> report = examine(anonymip.GCP(), anonymip.load_instance("health-records"))
@@ -145,23 +139,11 @@ def model_of(
 ) -> ConcreteModel:
     """Return the Pyomo model that a method would solve.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    method
-        Name of a method that solves a model.
-    options
-        Those of the method that shape the model: ``formulation`` and its choices. The formulation
-        of the recoding's paper is written where none is asked for.
+    `problem`: what is asked. `method`: name of a method that solves a model. `options`: those of
+    the method that shape the model: ``formulation`` and its choices. The formulation of the
+    recoding's paper is written where none is asked for. Raises InputError if the method solves no
+    model, or an option has no part in it.
 
-    Raises
-    ------
-    InputError
-        If the method solves no model, or an option has no part in it.
-
-    Examples
-    --------
     >>> import anonymip
     >>> from anonymip.methods.acceptance import model_of
     >>> problem = anonymip.Problem(anonymip.load_instance("health-records"), k=3)

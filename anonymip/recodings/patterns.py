@@ -167,23 +167,12 @@ class MaskSection(NamedTuple):
 def read_mask_section(given: Mapping[str, Any], *, suppression: bool = False) -> MaskSection:
     """Return the patterns and costs of a section ``[mask]``.
 
-    Parameters
-    ----------
-    given
-        Any of ``suppress_at_most``, ``never``, ``together``, ``at_most_one``, ``allow_all_stars``,
-        ``patterns``, as :class:`Mask` takes them; ``single_use``; and ``costs``: by column, or by
-        the columns of a pattern with commas between them. A name that holds a comma stands in
-        double quotes.
-    suppression
-        Whether records may be suppressed as a whole.
+    `given`: any of ``suppress_at_most``, ``never``, ``together``, ``at_most_one``,
+    ``allow_all_stars``, ``patterns``, as :class:`Mask` takes them; ``single_use``; and ``costs``:
+    by column, or by the columns of a pattern with commas between them. A name that holds a comma
+    stands in double quotes. `suppression`: whether records may be suppressed as a whole. Raises
+    InputError if a rule contradicts another, a cost is none, or a key is unknown.
 
-    Raises
-    ------
-    InputError
-        If a rule contradicts another, a cost is none, or a key is unknown.
-
-    Examples
-    --------
     >>> from anonymip.recodings.patterns import read_mask_section
     >>> asked = read_mask_section({"never": "sex", "costs": {"age": 2, "age,zip": 2.5}})
     >>> print(asked.recoding.mask, asked.objective.patterns)

@@ -38,29 +38,14 @@ def run_experiment(
 ) -> Results:
     """Run what has not been run of an experiment; Ctrl-C ends it with the rows so far.
 
-    Parameters
-    ----------
-    experiment
-        What to run.
-    folder
-        Keeps each row as soon as its run has ended. Runs whose rows are there already are not done
-        again, unless they failed: an experiment goes on where it was stopped, and after a change of
-        it only what that changes is run. None keeps nothing.
-    jobs
-        Worker processes at a time; one by default, so that runs do not slow each other down.
-    isolate
-        Whether runs are done in worker processes. Methods that are registered in this process are
-        known to it alone.
-    progress
-        Receives which run is being done and what it reports.
+    `experiment`: what to run. `folder`: keeps each row as soon as its run has ended. Runs whose
+    rows are there already are not done again, unless they failed: an experiment goes on where it
+    was stopped, and after a change of it only what that changes is run. None keeps nothing. `jobs`:
+    worker processes at a time; one by default, so that runs do not slow each other down. `isolate`:
+    whether runs are done in worker processes. Methods that are registered in this process are known
+    to it alone. `progress`: receives which run is being done and what it reports. Raises InputError
+    if a table or a file cannot be read, or `jobs` does not fit.
 
-    Raises
-    ------
-    InputError
-        If a table or a file cannot be read, or `jobs` does not fit.
-
-    Examples
-    --------
     >>> from anonymip.experiments import Experiment, MethodChoice, TableSource, run_experiment
     >>> experiment = Experiment(
     ...     name="small",

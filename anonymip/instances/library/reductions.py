@@ -26,27 +26,14 @@ def triangle_table(edges: Sequence[Edge], *, binary: bool = False) -> Microdata:
     into m triangles. In each block the record of edge (a, b) has a 1 and a 2 at a and b and zeros
     elsewhere; the binary digits of the edge's rank, counted from 1, say which way round.
 
-    Parameters
-    ----------
-    edges
-        Pairs of vertices, numbered from 0; a simple graph whose number of edges is a multiple of
-        three.
-    binary
-        The preliminary table of the proof instead: one block with ones at a and b. Its optimum is
-        9 m if and only if the edges split into triangles and stars of three edges.
+    `edges`: pairs of vertices, numbered from 0; a simple graph whose number of edges is a multiple
+    of three. `binary`: the preliminary table of the proof instead: one block with ones at a and b.
+    Its optimum is 9 m if and only if the edges split into triangles and stars of three edges.
+    Raises InputError if the graph is not simple or its number of edges no multiple of three.
 
-    Raises
-    ------
-    InputError
-        If the graph is not simple or its number of edges no multiple of three.
-
-    References
-    ----------
     .. [1] G. Aggarwal et al.: Approximation Algorithms for k-Anonymity, Journal of Privacy
        Technology 20051120001, 2005, Section 3.
 
-    Examples
-    --------
     >>> table = triangle_table([(0, 1), (1, 2), (0, 2)])
     >>> table.n, table.m
     (3, 6)
@@ -80,23 +67,11 @@ def block_table(k: int) -> Microdata:
     2^(k-2), the class of all k records costs k^2 l stars here and less than 4 k l there: distances
     alone do not decide.
 
-    Parameters
-    ----------
-    k
-        Number of records, 2 to 16.
+    `k`: number of records, 2 to 16. Raises InputError if k is out of range.
 
-    Raises
-    ------
-    InputError
-        If k is out of range.
-
-    References
-    ----------
     .. [1] G. Aggarwal et al.: Approximation Algorithms for k-Anonymity, Journal of Privacy
        Technology 20051120001, 2005, Section 4.
 
-    Examples
-    --------
     >>> block_table(4).m, alternating_table(4).m
     (16, 16)
     """
@@ -122,13 +97,9 @@ def tight_cycle_table() -> Microdata:
     They lie on a cycle, each one bit from the next: the lightest 2-factor weighs 8, and cutting the
     cycle gives 24 stars for k = 3, three times as much. That is the optimum too.
 
-    References
-    ----------
     .. [1] G. Aggarwal et al.: Approximation Algorithms for k-Anonymity, Journal of Privacy
        Technology 20051120001, 2005, Section 6.
 
-    Examples
-    --------
     >>> tight_cycle_table().n
     8
     """
@@ -145,32 +116,14 @@ def set_cover_table(
     stars. Every element has two records that share nothing but the element; every set has three
     records that share its name in two columns, one for each of its elements.
 
-    Parameters
-    ----------
-    elements
-        Size of the universe, numbered from 0.
-    sets
-        Sets of three different elements, which cover the universe.
+    `elements`: size of the universe, numbered from 0. `sets`: sets of three different elements,
+    which cover the universe. Returns: a table of 2 |U| + 3 |F| records, and the columns starred by
+    each of the two patterns: the last two, or the first. Raises InputError if a set has not three
+    elements of the universe, or they do not cover it.
 
-    Returns
-    -------
-    microdata
-        2 |U| + 3 |F| records.
-    mask
-        The columns starred by each of the two patterns: the last two, or the first.
-
-    Raises
-    ------
-    InputError
-        If a set has not three elements of the universe, or they do not cover it.
-
-    References
-    ----------
     .. [1] R. Bredereck, A. Nichterlein, R. Niedermeier: Pattern-Guided k-Anonymity, Algorithms
        6(4), 2013, doi:10.3390/a6040678.
 
-    Examples
-    --------
     >>> table, mask = set_cover_table(4, [(0, 1, 2), (1, 2, 3)])
     >>> table.n, mask
     (14, ((1, 2), (0,)))
@@ -199,30 +152,13 @@ def greedy_trap(m: int) -> tuple[Microdata, tuple[Starred, ...]]:
     cells; the optimum is m^2, one star a record: each record of ones goes to another column's
     records, which lack one for m.
 
-    Parameters
-    ----------
-    m
-        Number of columns, and k; at least 2.
+    `m`: number of columns, and k; at least 2. Returns: a table of m records of ones and, for each
+    column, m - 1 that have a value of their own in it; and the columns starred by each pattern:
+    none, each one alone, all. Raises InputError if m is less than 2.
 
-    Returns
-    -------
-    microdata
-        m records of ones and, for each column, m - 1 that have a value of their own in it.
-    mask
-        The columns starred by each pattern: none, each one alone, all.
-
-    Raises
-    ------
-    InputError
-        If m is less than 2.
-
-    References
-    ----------
     .. [1] R. Bredereck, A. Nichterlein, R. Niedermeier: Pattern-Guided k-Anonymity, Algorithms
        6(4), 2013, doi:10.3390/a6040678.
 
-    Examples
-    --------
     >>> table, mask = greedy_trap(3)
     >>> table.n, mask
     (9, ((), (0,), (1,), (2,), (0, 1, 2)))
