@@ -86,30 +86,25 @@ class Trust(Protocol):
     @property
     def needs_assumptions(self) -> bool:
         """Whether the model is right only if what the author of the objective declares is."""
-        ...
 
     def no_release(self, solver: str) -> NoSolution | None:
         """Return what to raise where a model is infeasible and no release known.
 
         None if a release always exists.
         """
-        ...
 
     def compare(self, result: SolverResult, found: Solution) -> None:
         """Refuse an objective far below the loss of the release that the model's values mean.
 
         Raises SolverError if the two contradict each other.
         """
-        ...
 
     @property
     def slack(self) -> float:
         """What all tolerances together may lift a bound by."""
-        ...
 
     def bound(self, claimed: float, objective: float) -> tuple[float | None, list[str]]:
         """Return what of a bound can be relied on beside a release of some loss, and remarks."""
-        ...
 
 
 @dataclass(frozen=True)

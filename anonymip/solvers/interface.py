@@ -229,7 +229,6 @@ class Solver(Protocol):
 
     def availability(self) -> Availability:
         """Return whether the solver can be used, without solving any model of the caller's."""
-        ...
 
     def solve(
         self, form: StandardForm, start: Floats | None, options: SolverOptions, budget: Budget
@@ -243,4 +242,3 @@ class Solver(Protocol):
         `options.solver_options` has a name or value that the solver refuses. SolverError if the
         model is unbounded or the solver fails.
         """
-        ...

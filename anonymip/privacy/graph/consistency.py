@@ -270,22 +270,18 @@ class Consistency(Protocol):
     @property
     def record_units(self) -> Ints:
         """(a,) how many records are of each type."""
-        ...
 
     @property
     def row_units(self) -> Ints:
         """(b,) how many rows are of each type."""
-        ...
 
     @property
     def first_records(self) -> Ints:
         """(a,) the first record of each type."""
-        ...
 
     @property
     def first_rows(self) -> Ints:
         """(b,) the first row of each type."""
-        ...
 
     def rows_of(self, records: Ints, limit: int | None = None) -> Pairs:
         """Return matches (record type, row type) of some types of records, each once.
@@ -293,11 +289,9 @@ class Consistency(Protocol):
         `records`: types of records. `limit`: so many of each type at most, so that a type with
         fewer has no others; None means all.
         """
-        ...
 
     def records_of(self, rows: Ints) -> Pairs:
         """Return all matches (record type, row type) of some types of rows."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
