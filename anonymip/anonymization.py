@@ -269,7 +269,7 @@ def _schema(
         if isinstance(names, str):
             raise InputError(f"{word} is one text", remedy='Give a list, such as ["age", "sex"]')
     known = {
-        given.name: _parameters(given)
+        given.name: {one.name: getattr(given, one.name) for one in fields(given)[1:]}
         for given in quasi_identifiers
         if isinstance(given, Attribute)
     }
@@ -280,11 +280,6 @@ def _schema(
     table = replace(base.table, policy=missing)
     roles = replace(base, attributes={**base.attributes, **known}, table=table)
     return roles.with_roles(declared, **single, **lists)
-
-
-def _parameters(attribute: Attribute) -> dict[str, Any]:
-    """Return all that an attribute says but its name, as a schema has it."""
-    return {one.name: getattr(attribute, one.name) for one in fields(attribute)[1:]}
 
 
 #: Share of a time limit that solving has where reading and publishing would leave it nothing.

@@ -21,15 +21,8 @@ from reproductions.writing import findings_of, page_of, read_rows, rounded, tidy
 
 #: The modules of the papers; each has its reproductions in ``REPRODUCTIONS``.
 PAPERS = (
-    "doka",
-    "doka_scale",
-    "liang",
-    "liang_tables",
-    "liang_benchmarks",
-    "liang_scale",
-    "wong",
-    "bredereck",
-    "aggarwal",
+    *("doka", "doka_scale", "liang", "liang_tables", "liang_benchmarks", "liang_scale"),
+    *("wong", "bredereck", "aggarwal"),
 )
 
 

@@ -140,7 +140,7 @@ def _linear(attribute: Attribute, low: float, high: float, step: float) -> Float
 
 def _calendar(unit: Unit, low: int, high: int) -> Floats:
     """Return the first units of months, quarters, years or decades, whichever are few enough."""
-    years = [int(_first_year(end, unit)) for end in (low, high)]
+    years = [int(unit_text(end, unit)[:4]) for end in (low, high)]
     months = 12 * (high - low) / _A_YEAR[unit] / _MOST_BANDS
     widths = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1200)
     width = next((width for width in widths if width >= months), 6000)
@@ -149,10 +149,6 @@ def _calendar(unit: Unit, low: int, high: int) -> Floats:
     days = [date(month // 12, month % 12 + 1, 1) for month in starts if 12 <= month < 119988]
     numbers = np.unique(np.array([unit_of(day, unit) for day in days], np.float64))
     return numbers[(numbers > low) & (numbers <= high)]
-
-
-def _first_year(number: int, unit: Unit) -> str:
-    return unit_text(number, unit)[:4]
 
 
 def _by_rank(middles: Floats, step: float) -> Floats:

@@ -124,7 +124,8 @@ def looks_numeric(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:
         return False
     if _is_real_dtype(series):
         return True
-    return all(map(_is_plain_number, map(str, values.unique())))
+    texts = map(str, values.unique())
+    return all(is_number_text(text) and not _CODE.match(text) for text in texts)
 
 
 def no_numbers_among(series: pd.Series, missing: Sequence[str] = ("",)) -> Ints:
@@ -139,10 +140,6 @@ def no_numbers_among(series: pd.Series, missing: Sequence[str] = ("",)) -> Ints:
     if none.sum() > _FEW * len(rows) or any(map(_CODE.match, texts)):
         return np.empty(0, np.int64)
     return rows[none]
-
-
-def _is_plain_number(text: str) -> bool:
-    return is_number_text(text) and _CODE.match(text) is None
 
 
 def all_whole(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:

@@ -44,21 +44,8 @@ _DATE_FORMS = (
 #: Words for what is not known, in small letters.
 _NO_VALUE = frozenset(
     [
-        *(
-            "",
-            "na",
-            "n/a",
-            "#n/a",
-            "nan",
-            "null",
-            "none",
-            "-",
-            "--",
-            "?",
-            ".",
-            "unknown",
-            "missing",
-        ),
+        *("", "na", "n/a", "#n/a", "nan", "null", "none", "-", "--", "?", ".", "unknown"),
+        "missing",
         *("not known", "unbekannt", "k.a.", "k. a.", "keine angabe"),
     ]
 )

@@ -286,7 +286,8 @@ def _survey(file: Path, table: TableFormat, separator: str, blanks: bool) -> tup
             names = _names(file, table, first)
             rows = 0 if table.header else 1
             for line in lines:
-                if _is_blank(line, len(names)):
+                # pandas skips such lines.
+                if not line or (len(names) > 1 and len(line) == 1 and not line[0].strip()):
                     continue
                 rows += 1
                 if len(line) != len(names):
@@ -334,11 +335,6 @@ def _refuse_repeated(file: Path | str, names: list[str]) -> None:
             remedy="Rename the columns, or say in the schema that there is no header",
             value=", ".join(repeated),
         )
-
-
-def _is_blank(line: list[str], width: int) -> bool:
-    """Return whether pandas skips the line."""
-    return not line or (width > 1 and len(line) == 1 and not line[0].strip())
 
 
 # What pandas has for whole numbers and truth values where some are missing: NumPy's columns would

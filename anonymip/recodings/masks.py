@@ -205,14 +205,11 @@ class Mask:
             described = [f"{len(self.patterns)} patterns"]
         else:
             described = [
-                f"{rule.replace('_', ' ')} {_text(value)}" for rule, value in self._described()
+                f"{rule.replace('_', ' ')} {_text(value)}" for rule, value in self.rules().items()
             ]
         if self.allow_all_stars:
             described.append("all stars")
         return "; ".join(described) or "all patterns"
-
-    def _described(self) -> Iterable[tuple[str, Any]]:
-        return self.rules().items()
 
 
 def _text(value: Any) -> str:

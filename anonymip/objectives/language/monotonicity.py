@@ -184,21 +184,13 @@ def _differs(a: Course, b: Course) -> Course:
     return Course(0.0, 1.0, apart.is_constant, apart.is_constant)
 
 
-def _not(a: Course) -> Course:
-    return _sum([_constant(1.0), _differs(a, _constant(0.0)).times(-1.0)])
-
-
-def _or(a: Course, b: Course) -> Course:
-    return _maximum(_differs(a, _constant(0.0)), _differs(b, _constant(0.0)))
-
-
-def _and(a: Course, b: Course) -> Course:
-    return _minimum(_differs(a, _constant(0.0)), _differs(b, _constant(0.0)))
+def _truth(a: Course) -> Course:
+    return _differs(a, _constant(0.0))
 
 
 def _where(condition: Course, a: Course, b: Course) -> Course:
     """Return the course of a choice: both go the same way, and so does the change of choice."""
-    when = _differs(condition, _constant(0.0))
+    when = _truth(condition)
     a_above, b_above = a.low >= b.high, b.low >= a.high
     up = when.is_constant or (when.rises and a_above) or (when.falls and b_above)
     down = when.is_constant or (when.rises and b_above) or (when.falls and a_above)
@@ -211,24 +203,8 @@ def _where(condition: Course, a: Course, b: Course) -> Course:
 
 
 _RISING: tuple[Callable[[float], Any], ...] = (
-    np.sqrt,
-    np.cbrt,
-    np.exp,
-    np.exp2,
-    np.expm1,
-    np.log,
-    np.log2,
-    np.log10,
-    np.log1p,
-    np.arctan,
-    np.tanh,
-    np.sinh,
-    np.arcsinh,
-    np.floor,
-    np.ceil,
-    np.rint,
-    np.trunc,
-    np.sign,
+    *(np.sqrt, np.cbrt, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p),
+    *(np.arctan, np.tanh, np.sinh, np.arcsinh, np.floor, np.ceil, np.rint, np.trunc, np.sign),
 )
 #: How the functions that a loss may apply go with their arguments.
 _RULES: dict[Callable[..., Any], Callable[..., Course]] = {
@@ -252,8 +228,8 @@ _RULES: dict[Callable[..., Any], Callable[..., Course]] = {
     np.less_equal: lambda a, b: _is_above(b, a),
     np.not_equal: _differs,
     np.equal: lambda a, b: _sum([_constant(1.0), _differs(a, b).times(-1.0)]),
-    np.logical_not: _not,
-    np.logical_or: _or,
-    np.logical_and: _and,
+    np.logical_not: lambda a: _sum([_constant(1.0), _truth(a).times(-1.0)]),
+    np.logical_or: lambda a, b: _maximum(_truth(a), _truth(b)),
+    np.logical_and: lambda a, b: _minimum(_truth(a), _truth(b)),
     np.where: _where,
 }

@@ -76,7 +76,8 @@ def cap_problems(
         nodes = hierarchies.get(column.name)
         wide = np.array(
             [
-                not cell.suppressed and _covered(column, cell, nodes) > _slackened(limit.most)
+                not cell.suppressed
+                and _covered(column, cell, nodes) > (limit.most + _ROUNDING * abs(limit.most))
                 for cell in published.cells[attribute]
             ],
             np.bool_,
@@ -86,10 +87,6 @@ def cap_problems(
             for row in np.flatnonzero(wide[published.codes[:, attribute]])[:1]
         ]
     return problems
-
-
-def _slackened(most: float) -> float:
-    return most + _ROUNDING * abs(most)
 
 
 def _covered(column: Column, cell: Cell, nodes: Nodes | None) -> float:

@@ -64,7 +64,7 @@ def read_keys(table: TextTable, columns: KeyColumns, population: TextTable | Non
             [missing_in(part, columns.tokens) for part in parts]
         )
         texts = np.concatenate([_pointed(part, columns.decimal) for part in parts])
-        if kind == "numeric" or (kind is None and _are_numbers(texts[~gone])):
+        if kind == "numeric" or (kind is None and all(map(_is_number, distinct(texts[~gone])[0]))):
             texts = respelled_numbers(texts, any(part.nature == "single" for part in parts))
         else:
             texts = np.concatenate([part.texts for part in parts])
@@ -112,10 +112,6 @@ def weights_of(column: TextColumn, name: str, decimal: str) -> Floats:
 
 def _pointed(column: TextColumn, decimal: str) -> NDArray[np.object_]:
     return with_points(column.texts) if decimal == "," and column.nature == "text" else column.texts
-
-
-def _are_numbers(texts: NDArray[np.object_]) -> bool:
-    return all(_is_number(text) for text in distinct(texts)[0])
 
 
 def _is_number(text: str) -> bool:
