@@ -134,23 +134,6 @@ def _of(frame: pd.DataFrame, label: str) -> pd.DataFrame:
     return rows
 
 
-def time_ratios(frame: pd.DataFrame, reference: str, *, value: str = "seconds") -> pd.DataFrame:
-    """Return the frame with the column ``time_ratio``: seconds over those of a reference method.
-
-    `frame`: one row a run. `reference`: label of the method that others are measured by, run by run
-    on the same sample with the same k and seed; missing where it did not run. `value`: column of
-    the seconds: ``seconds`` or ``cpu_seconds``. Raises InputError if the reference did not run at
-    all.
-    """
-    same = [*SAMPLE, "k", "repetition"]
-    known = _of(frame, reference).groupby(same, dropna=False)[value].mean()
-    other = frame[same].merge(known.rename("reference").reset_index(), on=same, how="left")
-    seconds = other["reference"].to_numpy(np.float64)
-    own = frame[value].to_numpy(np.float64, na_value=np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return frame.assign(time_ratio=own / seconds)
-
-
 def pareto_front(
     frame: pd.DataFrame, *, by: Sequence[str] = GROUP, loss: str = "loss", time: str = "seconds"
 ) -> pd.DataFrame:

@@ -25,7 +25,6 @@ from anonymip.experiments.summaries import (
     performance_profile,
     share_gained,
     slopes,
-    time_ratios,
     with_optima,
 )
 from anonymip.recodings.registry import RECODINGS
@@ -125,14 +124,6 @@ def test_the_share_beside_another_recoding() -> None:
     own = RUNS.assign(recoding=np.where(RUNS["label"] == "bad", "k-concealment", "freeform"))
     found = share_gained(own, "bad").set_index("label")
     assert found["share"].to_dict() == pytest.approx({"exact": 1.0, "good": 0.9, "bad": 0.0})
-
-
-def test_ratios_of_run_times() -> None:
-    """Seconds are divided by the reference's on the same sample."""
-    found = time_ratios(RUNS, "good")
-    assert found["time_ratio"].tolist() == [8.0, 1.0, 2.0, 2.0, 1.0, 1 / 3, 9.0, 1.0, 0.5]
-    part = time_ratios(RUNS.drop(index=1), "good")
-    assert part["time_ratio"].isna().tolist() == [True, True, *[False] * 6]
 
 
 def test_the_pareto_front() -> None:
