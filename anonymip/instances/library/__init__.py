@@ -1,1 +1,1 @@
-"""Named instances, small tables of the papers, generators and reductions."""
+"""Named instances, small tables of the papers and generators."""

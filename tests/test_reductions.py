@@ -9,7 +9,7 @@ import pytest
 
 from anonymip import HierarchyLoss, InputError, Microdata, Problem, solve
 from anonymip.heuristics.approximation.two_factor import two_factor
-from anonymip.instances.library.reductions import (
+from reproductions.reductions import (
     alternating_table,
     block_table,
     greedy_trap,
