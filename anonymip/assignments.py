@@ -16,8 +16,7 @@ from anonymip.errors import InvalidAssignment
 from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.frozen import Frozen
 
-#: Label of a record that is suppressed as a whole.
-SUPPRESSED = -1
+SUPPRESSED = -1  # label of a record that is suppressed as a whole
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from anonymip.errors import unknown_name
 
-#: From the least work to the most.
-EFFORTS = ("quick", "normal", "thorough")
+EFFORTS = ("quick", "normal", "thorough")  # from the least work to the most
 #: Said where a lower effort ended the work; not where a thorough one goes on.
 MAY_GAIN = "; thorough may gain more"
 

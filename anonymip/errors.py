@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-#: Names that are listed beside the one that is probably meant.
-_FEW = 12
+_FEW = 12  # names that are listed beside the one that is probably meant
 # Whether messages are read by somebody who types options; the command line says so while it runs.
 _names_options = False
 

@@ -36,8 +36,7 @@ _KINDS = {
     "pattern": "pattern",
     "full-domain": "full-domain",
 }
-#: Roundings of the largest term that the loss of one record may suffer.
-_ROUNDINGS = 16
+_ROUNDINGS = 16  # roundings of the largest term that the loss of one record may suffer
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -322,8 +321,7 @@ class Problem(Frozen):
         return dataclasses.replace(self, **changes)
 
 
-#: Sets looked at at a time.
-_BATCH = 20_000
+_BATCH = 20_000  # sets looked at at a time
 
 
 def has_rules(problem: Problem) -> bool:

@@ -13,8 +13,7 @@ LOSS_ABSOLUTE = 1e-9
 
 #: A bound this close to the objective (relative) proves optimality: solvers stop within it.
 OPTIMALITY_RELATIVE = 1e-6
-#: Searches and sums of losses are sure up to this share of the loss.
-SEARCH_ROUNDING = 4e-12
+SEARCH_ROUNDING = 4e-12  # searches and sums of losses are sure up to this share of the loss
 #: ... and up to this share of all dual values that they use, which may be large and cancel.
 DUAL_ROUNDING = 3e-14
 #: A search proves nothing where what it does not look for is a larger share of the loss.
@@ -39,8 +38,7 @@ FINE_EFFECT = 1e-3
 
 #: A point of a solver may violate a row by this much, scaled by the row's largest coefficient.
 FEASIBILITY = 1e-5
-#: An integer variable may lie this far from an integer.
-INTEGRALITY = 1e-5
+INTEGRALITY = 1e-5  # an integer variable may lie this far from an integer
 
 
 def same_loss(first: float, second: float, scale: float = 0.0) -> bool:

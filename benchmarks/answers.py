@@ -45,8 +45,7 @@ from anonymip.methods import METHODS
 from anonymip.objectives import load_objective
 from anonymip.recodings import Cap, Diversity
 
-#: What may differ between two runs of one version.
-_CHANGING = ("seconds", "versions")
+_CHANGING = ("seconds", "versions")  # what may differ between two runs of one version
 
 CLASSES, COVERS = EquivalenceClasses(), Freeform()
 STARS = PatternGuided(Mask(suppress_at_most=3, allow_all_stars=True))

@@ -33,10 +33,8 @@ from benchmarks.pages import result_file, stored, write_pages
 from benchmarks.registry import machine, write_results
 
 NAME = "exact-engine"
-#: Instances with at most this time limit are the quick ones.
-_QUICK = 60
-#: What is compiled before anything is measured.
-_FIRST = ("census-8-n20-k3", "freeform-n14-k3")
+_QUICK = 60  # instances with at most this time limit are the quick ones
+_FIRST = ("census-8-n20-k3", "freeform-n14-k3")  # what is compiled before anything is measured
 
 
 def measure(goal: Goal, times: float) -> tuple[dict[str, Any], LibraryEntry, Solution]:

@@ -14,8 +14,7 @@ from anonymip.instances.microdata import Microdata
 from anonymip.runtime.arrays import Ints
 
 Edge = tuple[int, int]
-#: The columns that a pattern stars; a mask is a sequence of them.
-Starred = tuple[int, ...]
+Starred = tuple[int, ...]  # the columns that a pattern stars; a mask is a sequence of them
 
 
 def triangle_table(edges: Sequence[Edge], *, binary: bool = False) -> Microdata:

@@ -15,8 +15,7 @@ from anonymip.experiments.running.specification import Experiment
 from anonymip.instances import INSTANCES
 from anonymip.instances.library.fetching import data_file
 
-#: Schemas of tables that are no named instances.
-SCHEMAS = Path(__file__).parent / "schemas"
+SCHEMAS = Path(__file__).parent / "schemas"  # schemas of tables that are no named instances
 #: Rows to what a panel draws: columns ``label``, ``x`` and ``y``; ``low`` and ``high`` if there is
 #: an interval.
 Series = Callable[[pd.DataFrame], pd.DataFrame]

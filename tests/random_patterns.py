@@ -22,7 +22,7 @@ class PatternCase:
     """A table of texts, a mask, and what is asked."""
 
     rows: tuple[tuple[str, ...], ...]  # the records
-    sensitive: tuple[str, ...]  # A sensitive value for each
+    sensitive: tuple[str, ...]  # a sensitive value for each
     k: int  # records that must look alike
     mask: Mask  # the patterns
     costs: tuple[float, ...]  # cost of a star by column

@@ -12,8 +12,7 @@ from anonymip.status import Stopped
 if TYPE_CHECKING:
     from anonymip.solution import Solution
 
-#: No computation has more parts.
-_LAST_PART = 999_999
+_LAST_PART = 999_999  # no computation has more parts
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,7 @@ from anonymip.extensions import ExtensionWarning
 from anonymip.files import Outputs, writing
 from anonymip.runtime.budget import Progress
 
-#: Characters of the bar.
-_BAR = 12
+_BAR = 12  # characters of the bar
 
 
 class ProgressLine:
@@ -104,17 +103,13 @@ def _found(message: Progress) -> str:
 out = Console(emoji=False)
 err = Console(stderr=True, emoji=False)
 
-#: Warnings that are written for people.
-_OURS = (ExtensionWarning, InputWarning, ReleaseWarning)
+_OURS = (ExtensionWarning, InputWarning, ReleaseWarning)  # warnings that are written for people
 #: Kinds of characters that are not shown but obeyed: controls, directions and other formats, halves
 #: of surrogates, ends of lines and paragraphs.
 _COMMANDS = ("Cc", "Cf", "Cs", "Zl", "Zp")
-#: Formats that words of some languages are written with.
-_JOINERS = "\u200c\u200d"
-#: What the command in hand has said once.
-_said: set[str] = set()
-#: Width of tables that go to a file or a pipe.
-_WIDEST = 400
+_JOINERS = "\u200c\u200d"  # formats that words of some languages are written with
+_said: set[str] = set()  # what the command in hand has said once
+_WIDEST = 400  # width of tables that go to a file or a pipe
 
 
 def human(json_target: str | None) -> Console:

@@ -99,8 +99,7 @@ def _apart(text: str) -> Apart:
 #: Recodings whose search keeps a limit of suppression.
 LIMITING = ("classes", "freeform", "full-domain")
 _LIMITING = f"{', '.join(LIMITING[:-1])} and {LIMITING[-1]}"
-#: Those of them that take a price of a suppressed record.
-PRICED = ("classes", "freeform")
+PRICED = ("classes", "freeform")  # those of them that take a price of a suppressed record
 
 
 @dataclass(frozen=True)

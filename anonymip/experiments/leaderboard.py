@@ -36,8 +36,7 @@ METHOD_COLUMNS = (
     *("mean", "median", "worst", "seconds"),
 )
 
-#: What stands between the method and the version in who found a figure.
-FOUND_BY = ", AnonyMIP "
+FOUND_BY = ", AnonyMIP "  # what stands between the method and the version in who found a figure
 
 _OF_METHODS = (
     "How far the releases of a method are above the proven optimum, over the instances on which "

@@ -187,8 +187,7 @@ def spread_chart(runs: pd.DataFrame, looks: Mapping[str, Look]) -> Markup:
 
 _PROBLEM = ["instance", "n", "m", "sample", "k"]
 _TABLE = ["instance", "n", "m", "recoding"]
-#: More tables are in the list of methods alone.
-_MOST_PICTURES = 8
+_MOST_PICTURES = 8  # more tables are in the list of methods alone
 #: Columns of the list that are numbers, and what they are sorted by.
 _KEYS = {"k": "k", "loss": "loss", "to optimum": "ratio", "gap": "gap", "seconds": "seconds"}
 

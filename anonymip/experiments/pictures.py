@@ -37,12 +37,10 @@ from anonymip.runtime.budget import Progress
 from anonymip.solution import Solution, bound_text
 from anonymip.solving import solve
 
-#: Points that are named by the numbers of their records, at most.
-_MOST_NAMED = 40
+_MOST_NAMED = 40  # points that are named by the numbers of their records, at most
 #: How far a box stands off its records, and equal boxes off each other, as shares of the picture.
 _MARGIN, _STEP = 0.015, 0.008
-#: Points as near as that share of the picture lie on each other.
-_NEAR = 0.025
+_NEAR = 0.025  # points as near as that share of the picture lie on each other
 #: Colours of classes, of covers' boxes and of assignments, one after the other.
 _COLOURS = [
     PAINT[name] for name in ("blue", "vermillion", "green", "purple", "sky", "gold", "pink")
@@ -126,10 +124,8 @@ def _column(solution: Solution, name: str) -> int:
     return solution.problem.microdata.names.index(name)
 
 
-#: Records of a graph that can be read.
-MOST_RECORDS = 40
-#: How far from the middle the ring of a node stands that its own set holds.
-_RING = 1.14
+MOST_RECORDS = 40  # records of a graph that can be read
+_RING = 1.14  # how far from the middle the ring of a node stands that its own set holds
 
 
 def cover_graph(cover: Cover, names: Sequence[str] | None = None, *, seed: int = 0) -> Picture:

@@ -25,8 +25,7 @@ from PIL import Image, PngImagePlugin
 
 from anonymip.methods import METHODS
 
-#: Dots an inch in files and notebooks.
-RESOLUTION = 190
+RESOLUTION = 190  # dots an inch in files and notebooks
 #: A figure of one plot, and a plot among others, in inches: two stand beside each other, so that
 #: the letters can still be read where a page is 800 pixels wide.
 SINGLE, ONE_OF_MANY = (7.2, 4.2), (4.9, 3.3)

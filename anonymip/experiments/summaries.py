@@ -18,8 +18,7 @@ from anonymip.status import Stopped
 
 #: What tells one table from another, and samples of one table.
 TABLE, SAMPLE = ("instance", "n", "m"), ("instance", "n", "m", "sample")
-#: What a group of comparable means has in common.
-GROUP = (*TABLE, "k")
+GROUP = (*TABLE, "k")  # what a group of comparable means has in common
 
 
 def with_optima(frame: pd.DataFrame) -> pd.DataFrame:

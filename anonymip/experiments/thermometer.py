@@ -27,8 +27,7 @@ from anonymip.experiments.style import (
 from anonymip.files import Outputs, writing
 
 _FORMATS = (".png", ".svg", ".pdf")
-#: Letters in a line beside the plot.
-_LINE = 28
+_LINE = 28  # letters in a line beside the plot
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ _PUBLISH_OF_KIND: dict[str, tuple[Publish, ...]] = {
     "hierarchical": ("node",),
     "date": ("range", "node"),
 }
-#: Sums and products of weights stay numbers up to here.
-_HEAVIEST = 1e100
+_HEAVIEST = 1e100  # sums and products of weights stay numbers up to here
 
 
 @dataclass(frozen=True)

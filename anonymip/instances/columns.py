@@ -25,10 +25,8 @@ _ROUGH_TEXTS = int(pd.__version__.partition(".")[0]) < 3
 _FIRST_INEXACT = 2.0**53
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _CODE = re.compile(r"[+-]?0\d", re.ASCII)
-#: Share of the values that are no numbers in a column that is mostly of numbers.
-_FEW = 0.2
-#: A datetime is a date.
-_MOMENTS = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)
+_FEW = 0.2  # share of the values that are no numbers in a column that is mostly of numbers
+_MOMENTS = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)  # a datetime is a date
 
 
 def unknown_column(
@@ -329,10 +327,8 @@ _COMPACT = re.compile(
 #: Share of the values, or of the rows, that are dates in a column of dates, typing errors and
 #: words for what is not known.
 _MANY = 0.5
-#: The same where a day is eight digits.
-_NEARLY_ALL = 0.95
-#: Most different values that are looked at: shares are told by so many.
-_LOOKED_AT = 5_000
+_NEARLY_ALL = 0.95  # the same where a day is eight digits
+_LOOKED_AT = 5_000  # most different values that are looked at: shares are told by so many
 #: Dates that a column of categories may have without a declared domain: occasions, not days of
 #: persons' lives.
 _OCCASIONS = 12

@@ -21,10 +21,8 @@ _NARROWEST, _WIDEST = 1e-300, 1e300
 #: What lies nearer to each other, as a share of the domain, has losses that underflow: they keep
 #: less than the digits of a double, or none.
 _NEAREST = 1e-290
-#: Beyond so many, doubles do not distinguish one whole number from the next.
-_MOST_WHOLE = 2**53
-#: Years of dates from which on their domain is rounded to decades.
-_MANY_YEARS = 10
+_MOST_WHOLE = 2**53  # beyond so many, doubles do not distinguish one whole number from the next
+_MANY_YEARS = 10  # years of dates from which on their domain is rounded to decades
 
 
 @dataclass(frozen=True, eq=False)

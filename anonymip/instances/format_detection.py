@@ -14,10 +14,8 @@ from anonymip.errors import InputError
 from anonymip.instances.columns import is_date_text, is_number_text
 from anonymip.instances.table_format import TableFormat
 
-#: Candidates, those first that texts and numbers seldom hold.
-_SEPARATORS = ("\t", ";", "|", ",")
-#: Lines, and characters, that the separator is found from.
-_LINES, _SIGNS = 1_000, 2_000_000
+_SEPARATORS = ("\t", ";", "|", ",")  # candidates, those first that texts and numbers seldom hold
+_LINES, _SIGNS = 1_000, 2_000_000  # lines, and characters, that the separator is found from
 
 
 def detect_format(

@@ -53,16 +53,13 @@ _NO_VALUE = frozenset(
 _NO_CATEGORY = frozenset(["?", "n/a", "#n/a", "null", "nan"])
 #: Numbers that stand for what is not known in columns of numbers that are not negative otherwise.
 _NO_NUMBER = frozenset(["-9", "-99", "-999", "-9999"])
-#: Share of the values that a form of texts, or a pattern, has to be that of.
-_MOST = 0.9
+_MOST = 0.9  # share of the values that a form of texts, or a pattern, has to be that of
 #: Share of the values that are numbers or dates where others may be words for what is not known.
 _MANY = 0.5
 #: Whole numbers that are so few different ones, and so small, may be categories.
 _FEW_CODES, _HIGHEST_CODE = 12, 99
-#: Texts of so many words are sentences.
-_WORDS = 4
-#: Most characters of a pattern.
-_LONGEST = 30
+_WORDS = 4  # texts of so many words are sentences
+_LONGEST = 30  # most characters of a pattern
 
 _DIRECT = re.compile(
     r"\b(\w*name\w*|nom|prenom|nombre|apellidos?|e ?mail|mail|\w*phone|\w*telefon\w*|tel|mobile|"

@@ -22,8 +22,7 @@ import pandas as pd
 from anonymip.errors import InputError, argument, did_you_mean, missing_extra
 from anonymip.instances.table_format import TableFormat, reading_name
 
-#: Endings of files that are no text.
-PARQUET, EXCEL = (".parquet", ".pq"), (".xlsx", ".xlsm")
+PARQUET, EXCEL = (".parquet", ".pq"), (".xlsx", ".xlsm")  # endings of files that are no text
 
 
 def is_address(source: object) -> bool:

@@ -13,8 +13,7 @@ import pandas as pd
 from anonymip.errors import InputError, unknown_name
 
 _SAMPLE = 'Age,"1"\n'
-#: What may become of missing values.
-MISSING_POLICIES = ("error", "category", "drop", "own")
+MISSING_POLICIES = ("error", "category", "drop", "own")  # what may become of missing values
 
 
 def refuse_encoding(name: str) -> None:

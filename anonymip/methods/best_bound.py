@@ -22,8 +22,7 @@ from anonymip.solution import Bound, Solution
 #: The names that the kernels of bounds are known by, as those of methods are by theirs: of all
 #: bounds, and of those that raise duals of records.
 BOUND, ASCENT = "bound", "dual-ascent"
-#: A method that is asked for is tried on tables as large as with this effort.
-_LARGEST = "thorough"
+_LARGEST = "thorough"  # a method that is asked for is tried on tables as large as with this effort
 
 
 def best_bound(

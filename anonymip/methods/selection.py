@@ -119,8 +119,7 @@ _TRIPLED, _WHOLE_PROGRAM = 4, 4
 _SHARE_OF_CHEAPER, _SHARE_OF_COVER = 0.25, 0.5
 #: Every freeform cover is one of these, and gives k effective matches as well.
 _ONE_SIDED = frozenset({"one-k", "k-one", "k-k"})
-#: Which classes are improved.
-_BEST_START: Mapping[str, object] = {"from_method": "best"}
+_BEST_START: Mapping[str, object] = {"from_method": "best"}  # which classes are improved
 
 
 class _Choice(NamedTuple):

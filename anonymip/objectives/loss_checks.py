@@ -20,8 +20,7 @@ from anonymip.objectives.losses.squared_error import SSE
 from anonymip.runtime.arrays import Floats
 from anonymip.tolerances import LOSS_ABSOLUTE, LOSS_RELATIVE
 
-#: Roundings of an end of a domain that a traced loss may suffer.
-_ROUNDINGS = 64
+_ROUNDINGS = 64  # roundings of an end of a domain that a traced loss may suffer
 
 
 def refuse_changing_loss(

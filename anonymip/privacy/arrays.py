@@ -7,11 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-#: Shares and numbers of columns.
-Floats: TypeAlias = NDArray[np.float64]
-#: Places of records, rows and types; counts.
-Ints: TypeAlias = NDArray[np.int64]
-#: Values and cells by their place among the distinct ones.
-Codes: TypeAlias = NDArray[np.int32]
-#: Masks.
-Flags: TypeAlias = NDArray[np.bool_]
+Floats: TypeAlias = NDArray[np.float64]  # shares and numbers of columns
+Ints: TypeAlias = NDArray[np.int64]  # places of records, rows and types; counts
+Codes: TypeAlias = NDArray[np.int32]  # values and cells by their place among the distinct ones
+Flags: TypeAlias = NDArray[np.bool_]  # masks

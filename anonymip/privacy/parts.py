@@ -34,12 +34,9 @@ from anonymip.privacy.reading.release_manifest import Manifest, read_manifest
 from anonymip.privacy.reading.text_tables import TextColumn, distinct, read_table
 from anonymip.privacy.verification import Verification, verify
 
-#: The manifest of a folder.
-MANIFEST = "_manifest.json"
-#: Rows that are read at a time, where row groups allow it.
-_BATCH = 250_000
-#: Problems that are named of all parts together.
-_NAMED = 20
+MANIFEST = "_manifest.json"  # the manifest of a folder
+_BATCH = 250_000  # rows that are read at a time, where row groups allow it
+_NAMED = 20  # problems that are named of all parts together
 #: Cuts above one another, at most.
 _DEEPEST = 200
 _SAME = 1e-9
@@ -73,7 +70,7 @@ def verify_parts(
     Beside what :func:`~anonymip.privacy.verify` checks of each part: that the folder holds the
     files of the manifest and no others, that the sums over the parts are what is claimed of the
     whole, and that bound, gap and status agree with them. Domains that are not declared are those
-    of the whole original. `original`: A file or a folder of Parquet or CSV files, or an address
+    of the whole original. `original`: a file or a folder of Parquet or CSV files, or an address
     that fsspec reads. `release`: the folder, with its manifest in it. `schema, k, hierarchies,
     separator, encoding, decimal`: as in :func:`~anonymip.privacy.verify`. `run`: called as
     ``run(function, tasks, common, phase)``, returns the function's results in the order of the

@@ -224,8 +224,7 @@ def _classes(count: int) -> str:
     return "1 class shares" if count == 1 else f"{count} classes share"
 
 
-#: What makes a formula of the text behind it.
-_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n")  # what makes a formula of the text behind it
 
 
 def is_formula(text: str) -> bool:

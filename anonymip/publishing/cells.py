@@ -20,8 +20,7 @@ from anonymip.instances.columns import is_number_text
 from anonymip.solution import Solution
 
 _STAR = "*"
-#: Whole numbers below are exact in floating point.
-_EXACT = 2.0**53
+_EXACT = 2.0**53  # whole numbers below are exact in floating point
 #: Before the label of missing values: the cell of numbers and missing values together.
 ANYTHING_OR = "[..]|"
 #: The point in a number, which has digits on both sides; that of ranges is double.
@@ -148,8 +147,7 @@ def _text_set(values: NDArray[np.generic]) -> str:
 
 #: Values that CSV and Parquet files give back as they are. A datetime is a date.
 _PLAIN = (str, bytes, bool, int, float, np.bool_, np.integer, np.floating, date, time, Decimal)
-#: Numbers in half precision.
-_HALF = ("float16", "halffloat[pyarrow]")
+_HALF = ("float16", "halffloat[pyarrow]")  # numbers in half precision
 
 
 def untouched_column(column: pd.Series) -> pd.Series:

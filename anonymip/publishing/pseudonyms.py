@@ -22,8 +22,7 @@ from anonymip.runtime.arrays import Ints
 #: Characters of a pseudonym: 100 bits, of which no two ids of a table are expected to share all.
 _LENGTH = 20
 ALGORITHM = f"HMAC-SHA256, first {_LENGTH} characters of base32"
-#: Bytes of a key at least: fewer could be tried one after the other.
-_LEAST_KEY = 16
+_LEAST_KEY = 16  # bytes of a key at least: fewer could be tried one after the other
 
 
 def read_key(given: bytes | str | Path | None, pseudonyms: Sequence[str]) -> bytes:

@@ -70,8 +70,7 @@ from anonymip.runtime.kernels import announcing_compilation
 from anonymip.runtime.needed_kernels import kernels_left
 from anonymip.solution import Solution, gap_in_words
 
-#: Rows that a notebook shows of a release.
-_FEW = 6
+_FEW = 6  # rows that a notebook shows of a release
 #: Endings of files, by what is written. A name without ending is text.
 _TEXT = ("", ".csv", ".tsv", ".txt", ".data")
 _PARQUET, _EXCEL = (".parquet", ".pq"), (".xlsx",)

@@ -16,8 +16,7 @@ from anonymip.errors import InputError, missing_extra
 
 #: What a sheet and a cell hold, by Excel's specifications and limits.
 _ROWS, _COLUMNS, _SIGNS = 1_048_576, 16_384, 32_767
-#: Whole numbers that a spreadsheet, which counts in floating point, keeps.
-_EXACT = 2**53
+_EXACT = 2**53  # whole numbers that a spreadsheet, which counts in floating point, keeps
 #: Signs that XML has none for, or reads as others.
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]")
 

@@ -57,8 +57,7 @@ class EquivalenceClasses(PricedSuppression):
     50
     """
 
-    #: The check asks for t-closeness.
-    keeps_closeness: ClassVar[bool] = True
+    keeps_closeness: ClassVar[bool] = True  # the check asks for t-closeness
 
     @property
     def name(self) -> str:

@@ -269,10 +269,8 @@ WITHOUT_DIVERSITY: MappingProxyType[str, str] = MappingProxyType(
 class _Weaker:
     """A notion by which records need k of something in their cover."""
 
-    #: Whole records cannot be suppressed.
-    suppression: ClassVar[bool] = False
-    #: Name in results and on the command line.
-    name: ClassVar[str]
+    suppression: ClassVar[bool] = False  # whole records cannot be suppressed
+    name: ClassVar[str]  # name in results and on the command line
 
     def _owed(self, cover: Cover) -> tuple[tuple[Ints, str], ...]:
         """Return (n,) counts that have to be k, with what each counts."""

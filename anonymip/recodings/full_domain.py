@@ -61,8 +61,7 @@ class FullDomain(MaySuppress):
     True
     """
 
-    #: The check asks for t-closeness.
-    keeps_closeness: ClassVar[bool] = True
+    keeps_closeness: ClassVar[bool] = True  # the check asks for t-closeness
 
     @property
     def name(self) -> str:

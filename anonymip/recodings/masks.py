@@ -13,8 +13,7 @@ from anonymip.errors import InputError
 from anonymip.instances.columns import unknown_column
 from anonymip.runtime.arrays import Flags
 
-#: Patterns that a mask may have: more cannot be looked at one by one.
-MAX_PATTERNS = 1_000_000
+MAX_PATTERNS = 1_000_000  # patterns that a mask may have: more cannot be looked at one by one
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,8 @@ from anonymip.recodings.recoding import ProblemView, Recoding
 from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.kernels import kernel
 
-#: Row types times patterns that are held at once.
-MAX_PAIRS = 50_000_000
-#: Decimals that costs may have for losses to lie on a grid.
-_DECIMALS = 6
+MAX_PAIRS = 50_000_000  # row types times patterns that are held at once
+_DECIMALS = 6  # decimals that costs may have for losses to lie on a grid
 
 
 class AskedProblem(ProblemView, Protocol):

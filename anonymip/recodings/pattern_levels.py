@@ -18,8 +18,7 @@ from anonymip.recodings.recoding import ProblemView, SizeLimit
 from anonymip.recodings.rows import LevelMap, describe_levels, level_maps
 from anonymip.runtime.arrays import Codes, Flags, Ints
 
-#: Patterns of levels that can be listed one by one.
-MAX_LEVEL_PATTERNS = 20_000
+MAX_LEVEL_PATTERNS = 20_000  # patterns of levels that can be listed one by one
 
 
 @dataclass(frozen=True)

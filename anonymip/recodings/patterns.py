@@ -49,8 +49,7 @@ class PatternGuided:
     single_use: bool = False
     suppression: bool = False
 
-    #: The check asks for t-closeness.
-    keeps_closeness: ClassVar[bool] = True
+    keeps_closeness: ClassVar[bool] = True  # the check asks for t-closeness
 
     @property
     def name(self) -> str:

@@ -15,8 +15,7 @@ from anonymip.instances.attribute import Attribute
 from anonymip.instances.microdata import Microdata
 from anonymip.runtime.arrays import Codes, Flags, Ints
 
-#: Most sizes of sets that are sorted one size at a time.
-_SIZES = 64
+_SIZES = 64  # most sizes of sets that are sorted one size at a time
 
 
 def describe_sets(microdata: Microdata, start: Ints, members: NDArray[np.integer]) -> Description:
@@ -140,8 +139,7 @@ def published_numbers(
     return numbers
 
 
-#: The cell of a star.
-STAR = -1
+STAR = -1  # the cell of a star
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-#: Losses, duals, values.
-Floats: TypeAlias = NDArray[np.float64]
-#: Places of records, types and columns; counts.
-Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]  # losses, duals, values
+Ints: TypeAlias = NDArray[np.int64]  # places of records, types and columns; counts
 #: Coded values of a table, nodes of hierarchies, labels of classes.
 Codes: TypeAlias = NDArray[np.int32]
-#: Masks.
-Flags: TypeAlias = NDArray[np.bool_]
+Flags: TypeAlias = NDArray[np.bool_]  # masks

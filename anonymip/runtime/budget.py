@@ -14,8 +14,7 @@ from types import FrameType
 from anonymip.errors import InputError, argument
 from anonymip.status import Stopped
 
-#: Less work than this, in seconds, is too little to judge the machine by.
-_LEAST_WORK = 0.02
+_LEAST_WORK = 0.02  # less work than this, in seconds, is too little to judge the machine by
 #: Seconds that a process has after its time limit, or after an interrupt, before it is killed.
 GRACE = 2.0
 

@@ -32,8 +32,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 _LOG = logging.getLogger("anonymip")
-#: Compilation that takes less than so many seconds passes without a word.
-_SILENT = 1.0
+_SILENT = 1.0  # compilation that takes less than so many seconds passes without a word
 #: The versions of numba whose private side is used: from the first, and before the second. In 0.61
 #: parts cannot be linked; pyproject.toml ends where this ends.
 TESTED = ((0, 68), (0, 69))

@@ -23,8 +23,7 @@ SPARE = 64 * 2**20
 #: Of malloc.h: arenas at most, and the size from which on an array has a mapping of its own, which
 #: goes back to the system when the array does; otherwise glibc raises it to 32 MB.
 _ARENA_MAX, _MMAP_THRESHOLD, _LARGE = -8, -3, 2**20
-#: What a control group without a limit, or a machine, is not: more than any.
-_ENDLESS = 2**60
+_ENDLESS = 2**60  # what a control group without a limit, or a machine, is not: more than any
 #: What the loader, Python and the system say where they get no memory or no thread.
 _SHORTAGES = (
     "can't start new thread",

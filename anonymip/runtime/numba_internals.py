@@ -368,8 +368,7 @@ def _read_field(context: Any, builder: Any, kind: Any, value: Any, name: str) ->
     return word(0) if as_stored == _word else builder.trunc(word(0), as_stored)
 
 
-#: Raised when entries of before must not be read any more.
-_FORMAT = "6"
+_FORMAT = "6"  # raised when entries of before must not be read any more
 #: The interpreter as far as compiled code depends on it: its byte code and its structures.
 _PYTHON = f"{sys.version_info[:2]} {sysconfig.get_config_var('SOABI')}"
 #: The kernels that Python has called in this process, once for each signature, in that order.

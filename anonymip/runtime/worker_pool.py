@@ -152,8 +152,7 @@ T = TypeVar("T")
 Failure = Callable[[str], AnonymipError]
 
 _POLL = 0.05
-#: Idle workers that are kept: what they have loaded stays in memory.
-_MOST_IDLE = 2
+_MOST_IDLE = 2  # idle workers that are kept: what they have loaded stays in memory
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,7 @@ T = TypeVar("T")
 #: Statuses of runs without a release: the method refuses the problem; it ended without one; it
 #: failed, which another attempt may mend; its process had to be killed.
 REFUSED, NOTHING, FAILED, KILLED = "refused", "no-solution", "failed", "killed"
-#: Statuses of the search for a bound.
-FOUND_BOUND, NO_BOUND = "bound", "no-bound"
+FOUND_BOUND, NO_BOUND = "bound", "no-bound"  # statuses of the search for a bound
 
 
 def perform(run: Run, bound: Bound | None, budget: Budget) -> Row | None:
@@ -118,10 +117,8 @@ def _whole(table: TableSource, folder: Path, files: tuple[str, ...]) -> Microdat
     return table.load(folder)
 
 
-#: Heuristics that have run in this process before, with their options.
-_loaded: set[str] = set()
-#: Records that are enough to have their kernels loaded, and how many times k.
-_FEW, _CLASSES = 20, 2
+_loaded: set[str] = set()  # heuristics that have run in this process before, with their options
+_FEW, _CLASSES = 20, 2  # records that are enough to have their kernels loaded, and how many times k
 
 
 def _load_kernels(run: Run, problem: Problem, budget: Budget) -> None:

@@ -83,8 +83,7 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-#: Name of the run that looks for a bound alone.
-BOUND = "bound"
+BOUND = "bound"  # name of the run that looks for a bound alone
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ def savings(problem: Problem, cover: Cover) -> Floats:
                 others = rows[:, at] != records
                 np.add.at(saved, rows[others, at], np.maximum(own - less, 0.0)[others])
         except UnsupportedObjective:
-            continue  # A loss of classes may be undefined for sets as small as these.
+            continue  # a loss of classes may be undefined for sets as small as these.
     return saved
 
 

@@ -21,8 +21,7 @@ from anonymip.instances.hierarchies.tree import Tree
 from anonymip.instances.table_format import reading_name
 
 _EXAMPLE = 'Write {"Europe": {"North": ["SE", "NO"], "South": ["IT"]}, "Asia": ["JP"]}'
-#: Groups within groups; deeper nesting is taken for a group that holds itself.
-_DEEPEST = 100
+_DEEPEST = 100  # groups within groups; deeper nesting is taken for a group that holds itself
 
 
 class _WrongLine(InputError):
@@ -457,8 +456,7 @@ def _name(above: Iterable[str]) -> str:
 
 
 _KEYS = {"groups": {"groups", "root"}, "bands": {"bands", "domain", "origin", "root"}}
-#: Values of a domain that is given by its ends.
-_MOST = 1_000_000
+_MOST = 1_000_000  # values of a domain that is given by its ends
 
 
 def declared_hierarchy(given: object, folder: Path, column: str | None = None) -> Hierarchy:

@@ -25,12 +25,9 @@ from anonymip.instances.microdata import Microdata
 from anonymip.tolerances import closes_gap
 
 FOLDER = Path(__file__).parent
-#: What precedes the name of an entry where an instance is asked for.
-PREFIX = "library:"
-#: Who found a figure that no version of this package has found yet.
-PROTOTYPE = "prototype"
-#: Such figures have three digits behind the point at least.
-HANDED_DOWN = 1e-3
+PREFIX = "library:"  # what precedes the name of an entry where an instance is asked for
+PROTOTYPE = "prototype"  # who found a figure that no version of this package has found yet
+HANDED_DOWN = 1e-3  # such figures have three digits behind the point at least
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,7 @@ class LibraryEntry:
     """
 
     name: str  # its name, unique in the library
-    table: str  # A named instance, or ``census:n,m,seed``
+    table: str  # a named instance, or ``census:n,m,seed``
     k: int  # records that must look alike
     #: Their names.
     recoding: str

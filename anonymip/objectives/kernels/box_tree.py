@@ -22,8 +22,7 @@ from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
-#: Small leaves: a box is about as cheap to look at as a row.
-_LEAF_ROWS = 4
+_LEAF_ROWS = 4  # small leaves: a box is about as cheap to look at as a row
 
 
 class BoxTree(Packed):

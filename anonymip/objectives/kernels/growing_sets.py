@@ -16,8 +16,7 @@ from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
-#: Values whose bits share a word.
-_BITS = 63
+_BITS = 63  # values whose bits share a word
 
 
 class TermRows(Packed, read_only=True):

@@ -172,8 +172,7 @@ def as_expression(objective: RecordLoss, traced: object) -> Expression:
     return Expression(float(traced), {})
 
 
-#: Sets of records described at a time.
-_BATCH = 20_000
+_BATCH = 20_000  # sets of records described at a time
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,7 @@ import numpy as np
 from anonymip.instances.domains import Domains
 from anonymip.objectives.language.expression import Expression, Nonlinear
 
-#: Share of the largest value of a factor that rounding may put it below 0 by.
-_RESIDUE = 1e-14
+_RESIDUE = 1e-14  # share of the largest value of a factor that rounding may put it below 0 by
 
 
 class Course(NamedTuple):

@@ -256,8 +256,7 @@ class CellBatch:
         return np.where(self.stars[:, attribute], price, value)
 
 
-#: Records of a set up to which they are compared two at a time.
-_MOST_COMPARED = 8
+_MOST_COMPARED = 8  # records of a set up to which they are compared two at a time
 
 
 def cells_of(description: Description) -> CellBatch:

@@ -26,8 +26,7 @@ LARGEST_PAIR_TABLE = 4_000_000
 LARGEST_NODE_TABLE = LARGEST_PAIR_TABLE
 #: Up to so many values all pairs take no more room than the largest losses of neighbours do.
 _FEW_LEVELS = 3
-#: Stride of the losses of ranges beside missing values, see :class:`LossTables`.
-CAPPED = -2
+CAPPED = -2  # stride of the losses of ranges beside missing values, see :class:`LossTables`
 
 
 class NotSeparable(UnsupportedObjective):
@@ -417,8 +416,7 @@ def first_decrease(tables: LossTables) -> int | None:
     return None
 
 
-#: Steps below this share of the largest effect are rounding.
-_ROUNDING = 1e-11
+_ROUNDING = 1e-11  # steps below this share of the largest effect are rounding
 
 
 def least_step(tables: LossTables, microdata: Microdata) -> float:

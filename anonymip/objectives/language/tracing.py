@@ -29,8 +29,7 @@ from anonymip.objectives.language.tables import LossTables, NotSeparable, first_
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.tolerances import LOSS_ABSOLUTE, LOSS_RELATIVE
 
-#: Losses of (B,) classes of (B, s) records.
-Losses = Callable[[Ints], Floats]
+Losses = Callable[[Ints], Floats]  # losses of (B,) classes of (B, s) records
 
 _CHAINS = 200
 _LARGEST = 8

@@ -265,8 +265,7 @@ class Bottleneck(Objective):
         return replace(inner, objective=self, aggregate="max")
 
 
-#: Sums of costs stay numbers up to here.
-_DEAREST = 1e100
+_DEAREST = 1e100  # sums of costs stay numbers up to here
 
 
 @dataclass(frozen=True)

@@ -80,10 +80,8 @@ def matches_of(records: Original, published: PublishedTable, left_out: int) -> P
 class Identities:
     """How many identities everybody has left."""
 
-    #: (n,) records that each published row can still be; 1 for known rows.
-    of_rows: Ints
-    #: (n,) rows that each original record can still be; 1 for known records.
-    of_records: Ints
+    of_rows: Ints  # (n,) records that each published row can still be; 1 for known rows
+    of_records: Ints  # (n,) rows that each original record can still be; 1 for known records
 
 
 @dataclass(frozen=True, eq=False)

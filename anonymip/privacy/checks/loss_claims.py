@@ -14,10 +14,8 @@ from anonymip.privacy.reading.release_manifest import Manifest
 #: Two computations of one loss agree up to this, relatively: all terms of it are positive, so what
 #: is small is as exact as what is large.
 _SAME_LOSS = 1e-9
-#: Solvers stop within this, relatively; a wider gap is never optimal.
-_CLOSED_GAP = 1e-6
-#: Objectives whose value is the sum of the normalised penalties.
-_NCP_OBJECTIVES = ("gcp", "ncp")
+_CLOSED_GAP = 1e-6  # solvers stop within this, relatively; a wider gap is never optimal
+_NCP_OBJECTIVES = ("gcp", "ncp")  # objectives whose value is the sum of the normalised penalties
 
 
 def has_ncp_objective(manifest: Manifest) -> bool:

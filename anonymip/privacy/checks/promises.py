@@ -18,8 +18,7 @@ from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable
 from anonymip.privacy.reading.text_tables import aligned, distinct
 
-#: A range may exceed its cap by this share, which is rounding.
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # a range may exceed its cap by this share, which is rounding
 
 
 def diversity_problems(

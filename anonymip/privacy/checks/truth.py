@@ -14,8 +14,7 @@ from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import NAMED_PROBLEMS, PublishedTable, dense_rows
 from anonymip.privacy.reading.text_tables import paired_codes
 
-#: Rows that are compared with records at once, where some records are left out.
-_BLOCK = 256
+_BLOCK = 256  # rows that are compared with records at once, where some records are left out
 
 
 def range_problems(published: PublishedTable, original: Original) -> list[str]:

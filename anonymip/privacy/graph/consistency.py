@@ -35,8 +35,7 @@ class GraphWork:
     types_at_once: int = 256
     values_at_once: int = 1 << 22
     pairs_at_once: int = 1 << 20
-    #: Classes per record in the first flow of a matching, the tightest ones.
-    first_edges: int = 12
+    first_edges: int = 12  # classes per record in the first flow of a matching, the tightest ones
     #: Groups with at most this many pairs of a record type and a class are compared pair by pair.
     small_group: int = 4096
     #: Matches of each record type in the first part of the graph, times k ...

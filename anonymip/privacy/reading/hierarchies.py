@@ -177,8 +177,7 @@ def _refuse(name: str, reason: str) -> None:
     )
 
 
-#: Most numbers of a domain in bands.
-_MOST = 1_000_000
+_MOST = 1_000_000  # most numbers of a domain in bands
 
 
 @dataclass(frozen=True)

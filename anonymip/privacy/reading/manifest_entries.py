@@ -80,8 +80,7 @@ def refuse(key: str, reason: str) -> NoReturn:
 
 #: Keys of the manifest's object.
 LEFT_OUT_KEYS = frozenset(("suppressed", "missing", "columns", "undeclared_columns", "most"))
-#: No table has more records; sums with it stay exact.
-_MOST = 2**53
+_MOST = 2**53  # no table has more records; sums with it stay exact
 
 
 @dataclass(frozen=True)
@@ -169,10 +168,8 @@ _FORMS = {
 #: What a column may say of its scale.
 SCALE_KEYS = ("precision", "format", "at_most", "at_least")
 ROLES = ("quasi-identifier", "sensitive", "keep", "pseudonym")
-#: How pseudonyms are made.
-PSEUDONYMS = "HMAC-SHA256, first 20 characters of base32"
-#: What becomes of missing values.
-MISSING_POLICIES = ("error", "category", "drop", "own")
+PSEUDONYMS = "HMAC-SHA256, first 20 characters of base32"  # how pseudonyms are made
+MISSING_POLICIES = ("error", "category", "drop", "own")  # what becomes of missing values
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,7 @@ class Original:
     levels: tuple[NDArray[np.generic], ...]
     codes: Codes  # (n, m) int32, index of each value in `levels`
     untouched: dict[str, TextColumn]  # sensitive and kept columns by name, (n,) texts each
-    #: (n,) row of each record in the source, from 0; gaps where records were left out.
-    rows: Ints
+    rows: Ints  # (n,) row of each record in the source, from 0; gaps where records were left out
     dropped: int = 0  # records that the missing policy left out
     #: (n,) texts of the column that says whom a row is about; None if there is none.
     units: TextColumn | None = None

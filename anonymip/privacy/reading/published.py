@@ -41,8 +41,7 @@ from anonymip.privacy.reading.text_tables import (
 
 #: A point that is not one of two, or a comma without digits on both sides.
 _NO_COMMA = re.compile(r"(?<!\.)\.(?!\.)|\.{3}|(?<!\d),|,(?!\d)", re.ASCII)
-#: So many problems of one check are named; the rest is counted.
-NAMED_PROBLEMS = 5
+NAMED_PROBLEMS = 5  # so many problems of one check are named; the rest is counted
 
 
 @dataclass(frozen=True, eq=False)

@@ -206,8 +206,7 @@ class Scale:
         raise CellError("is no date of the declared form")
 
 
-#: The scale of numbers that stand for themselves.
-EXACT = Scale()
+EXACT = Scale()  # the scale of numbers that stand for themselves
 
 
 def _cell(lower: float, upper: float) -> Cell:

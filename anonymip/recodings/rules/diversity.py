@@ -94,10 +94,8 @@ def number_ranks(texts: list[str]) -> Ints | None:
     return np.unique(numbers, return_inverse=True)[1].ravel().astype(np.int64)
 
 
-#: Classes whose values are counted at a time.
-_CLASSES = 4096
-#: An l from which it is rounded up, and more rows than a class has.
-_LARGE, _MOST = 10**4, 2**31
+_CLASSES = 4096  # classes whose values are counted at a time
+_LARGE, _MOST = 10**4, 2**31  # an l from which it is rounded up, and more rows than a class has
 
 
 @dataclass(frozen=True)
