@@ -34,15 +34,17 @@ _RECODINGS = MappingProxyType(
 )
 
 
-def _method(room: str, name: str, source: str, **more: Any) -> MethodSpec:
-    """Return a method: a function of the file in a room that both bear its name."""
-    module, (floor, wing) = name.replace("-", "_"), room.split(".")
+def _method(place: str, source: str, **more: Any) -> MethodSpec:
+    """Return the method at the end of a place: a function of its file, which both bear its name."""
+    floor, wing, name = place.split(".")
+    module = f"anonymip.{place.replace('-', '_')}"
     given: dict[str, Any] = {
         "recoding": _RECODINGS.get(wing, "classes"),
         "role": "exact" if floor == "exact" else "heuristic",
         **more,
     }
-    return MethodSpec(name, target=f"anonymip.{room}.{module}:{module}", source=source, **given)
+    target = f"{module}:{module.rpartition('.')[2]}"
+    return MethodSpec(name, target=target, source=source, **given)
 
 
 _METHODS = (
@@ -60,8 +62,7 @@ _METHODS = (
         keeps=("closeness",),
     ),
     _method(
-        "exact.column_generation",
-        "column-generation",
+        "exact.column_generation.column-generation",
         "set partitioning by sets that are priced in, with rank-1 cuts",
         needs=("sum", "superadditive"),
         takes=("solver", "gap", "threads", "effort"),
@@ -72,8 +73,7 @@ _METHODS = (
         also=("freeform",),
     ),
     _method(
-        "exact.classes",
-        "equivalence-mip",
+        "exact.classes.equivalence-mip",
         f"{_LIANG}, Section 2.2",
         takes=(*_MODEL, "effort"),
         options=(
@@ -87,8 +87,7 @@ _METHODS = (
         ),
     ),
     _method(
-        "exact.split_carry",
-        "split-carry",
+        "exact.split_carry.split-carry",
         f"{_LIANG}, Algorithm 1",
         role="heuristic",
         takes=("solver", "gap", "threads", "solver_options", "checkpoint", "resume"),
@@ -112,8 +111,7 @@ _METHODS = (
         ),
     ),
     _method(
-        "heuristics.local_search",
-        "local-search",
+        "heuristics.local_search.local-search",
         "improves classes by moves, swaps and small windows solved again",
         takes=("effort",),
         options=(
@@ -129,64 +127,57 @@ _METHODS = (
             MethodOption("patience", 3, "rounds without gain before it stops"),
         ),
     ),
-    _method("heuristics.classes", "initial", f"{_LIANG}, Section 2.3", options=(_ORDER,)),
+    _method("heuristics.classes.initial", f"{_LIANG}, Section 2.3", options=(_ORDER,)),
     _method(
-        "heuristics.classes", "ordered-cut", "Hansen & Mukherjee 2003, any order", options=(_ORDER,)
+        "heuristics.classes.ordered-cut", "Hansen & Mukherjee 2003, any order", options=(_ORDER,)
     ),
     _method(
-        "heuristics.classes",
-        "greedy-search",
+        "heuristics.classes.greedy-search",
         f"{_LIANG}, Algorithm 2",
         takes=("effort",),
         options=(_ORDER, _SEARCH),
     ),
     _method(
-        "heuristics.classes", "k-member", "Byun et al. 2007", takes=("effort",), options=(_SEARCH,)
+        "heuristics.classes.k-member", "Byun et al. 2007", takes=("effort",), options=(_SEARCH,)
     ),
     _method(
-        "heuristics.classes",
-        "mdav",
+        "heuristics.classes.mdav",
         "Domingo-Ferrer & Torra 2005; numeric attributes",
         needs=("numeric",),
     ),
     _method(
-        "heuristics.classes",
-        "mondrian",
+        "heuristics.classes.mondrian",
         "LeFevre et al. 2006",
         options=(MethodOption("strict", True, "equal values stay together"),),
     ),
     _method(
-        "heuristics.classes",
-        "hilbert",
+        "heuristics.classes.hilbert",
         f"HR and HS of {_WONG}, Section 7.1",
         options=(MethodOption("cells", "objective", "what the cut counts: objective, HR, HS"),),
     ),
-    _method("heuristics.classes", "hp", f"{_WONG}, Fig. 8 as printed, one class a partition"),
+    _method("heuristics.classes.hp", f"{_WONG}, Fig. 8 as printed, one class a partition"),
     _method(
-        "heuristics.classes",
-        "anatomy",
+        "heuristics.classes.anatomy",
         "Xiao & Tao 2006, groups generalized; needs a diversity",
         needs=("diversity",),
     ),
     _method(
-        "heuristics.approximation", "forest", f"{_AGGARWAL}, Section 4, with its factor and bound"
+        "heuristics.approximation.forest", f"{_AGGARWAL}, Section 4, with its factor and bound"
     ),
     _method(
-        "heuristics.approximation", "edge-cover", f"{_AGGARWAL}, Section 5, k = 2", needs=("k=2",)
+        "heuristics.approximation.edge-cover", f"{_AGGARWAL}, Section 5, k = 2", needs=("k=2",)
     ),
     _method(
-        "heuristics.approximation", "two-factor", f"{_AGGARWAL}, Section 6, k = 3", needs=("k=3",)
+        "heuristics.approximation.two-factor", f"{_AGGARWAL}, Section 6, k = 3", needs=("k=3",)
     ),
     _method(
-        "heuristics.classes",
-        "hilbert-diversity",
+        "heuristics.classes.hilbert-diversity",
         "Ghinita et al. 2007; needs a diversity",
         needs=("diversity",),
         options=(_RING_ORDER,),
     ),
     _method(
-        "exact.freeform",
-        "freeform-mip",
+        "exact.freeform.freeform-mip",
         f"{_DOKA}, eqs. (4)-(11)",
         needs=("sizes",),
         takes=(*_MODEL, "effort"),
@@ -201,8 +192,7 @@ _METHODS = (
         also=("one-k", "k-one", "k-k", "k-concealment"),
     ),
     _method(
-        "heuristics.freeform",
-        "greedy",
+        "heuristics.freeform.greedy",
         f"{_DOKA}, Algorithm 1, the published records choosing as in the authors' program",
         options=(
             MethodOption(
@@ -216,8 +206,7 @@ _METHODS = (
         ),
     ),
     _method(
-        "heuristics.freeform",
-        "sort-greedy",
+        "heuristics.freeform.sort-greedy",
         f"{_DOKA}, Algorithm 2, weights as in the authors' program",
         options=(
             MethodOption(
@@ -238,24 +227,19 @@ _METHODS = (
         ),
     ),
     _method(
-        "heuristics.freeform",
-        "hungarian",
-        f"{_DOKA}, Section 7",
-        options=(_RECIPROCAL, _PART, _JOBS),
+        "heuristics.freeform.hungarian", f"{_DOKA}, Section 7", options=(_RECIPROCAL, _PART, _JOBS)
     ),
-    _method("heuristics.freeform", "min-cost-flow", f"{_DOKA}, Section 8"),
+    _method("heuristics.freeform.min-cost-flow", f"{_DOKA}, Section 8"),
     _method(
-        "heuristics.freeform", "ring", f"{_WONG}, Section 5.1, whole table", options=(_RING_ORDER,)
+        "heuristics.freeform.ring", f"{_WONG}, Section 5.1, whole table", options=(_RING_ORDER,)
     ),
     _method(
-        "heuristics.freeform",
-        "nh",
+        "heuristics.freeform.nh",
         f"{_WONG}, Section 5.3, a ring a partition",
         options=(MethodOption("order", "cardinality", "as for ring, within each partition"),),
     ),
     _method(
-        "heuristics.freeform",
-        "nearest-sets",
+        "heuristics.freeform.nearest-sets",
         "least sets of k, or k - 1 records that hide all; Gionis et al. 2008",
         recoding="k-one",
         takes=("effort",),
@@ -263,16 +247,14 @@ _METHODS = (
         also=("k-k", "one-k", "k-concealment"),
     ),
     _method(
-        "heuristics.freeform",
-        "k-concealment",
+        "heuristics.freeform.k-concealment",
         "Tassa et al. 2012, Gionis et al. 2008",
         recoding="k-concealment",
         options=(MethodOption("join", "increase", "what joining records minimize: or loss"),),
         needs=("tables",),
     ),
     _method(
-        "heuristics.freeform",
-        "reassign",
+        "heuristics.freeform.reassign",
         f"improves a cover of {_DOKA} by assignments",
         takes=("effort",),
         options=(
@@ -285,8 +267,7 @@ _METHODS = (
         ),
     ),
     _method(
-        "exact.patterns",
-        "pattern-ilp",
+        "exact.patterns.pattern-ilp",
         f"{_BREDERECK}, (5)-(8)",
         needs=("stars",),
         takes=_MODEL,
@@ -299,8 +280,7 @@ _METHODS = (
         keeps=("closeness",),
     ),
     _method(
-        "exact.patterns",
-        "pattern-levels",
+        "exact.patterns.pattern-levels",
         f"{_BREDERECK}, Section 5: hierarchies in place of stars",
         recoding="pattern-levels",
         needs=("levels",),
@@ -313,22 +293,19 @@ _METHODS = (
         ),
     ),
     _method(
-        "exact.patterns",
-        "pattern-fpt",
+        "exact.patterns.pattern-fpt",
         f"{_BREDERECK}, Theorem 3, for tiny tables",
         needs=("stars",),
         options=(MethodOption("most_rows", 20, "rows among which all sets are tried"),),
     ),
     _method(
-        "exact.patterns",
-        "pattern-pairs",
+        "exact.patterns.pattern-pairs",
         f"{_BREDERECK}, Theorem 2, k = 2",
         needs=("stars", "k=2"),
         takes=_MODEL,
     ),
     _method(
-        "heuristics.patterns",
-        "pattern-greedy",
+        "heuristics.patterns.pattern-greedy",
         f"{_BREDERECK}, Algorithm 1",
         needs=("stars",),
         options=(
@@ -338,16 +315,14 @@ _METHODS = (
         keeps=("closeness",),
     ),
     _method(
-        "heuristics.patterns",
-        "pattern-search",
+        "heuristics.patterns.pattern-search",
         "improves what pattern-greedy found",
         needs=("stars",),
         options=(MethodOption("passes", 20, "most passes over the rows"),),
         keeps=("closeness",),
     ),
     _method(
-        "exact.full_domain",
-        "full-domain",
+        "exact.full_domain.full-domain",
         "Samarati 2001; lattice search as in Kohlmayer et al. 2012",
         needs=("published",),
         keeps=("closeness",),
