@@ -59,10 +59,7 @@ class EquivalenceClasses(PricedSuppression):
 
     keeps_closeness: ClassVar[bool] = True  # the check asks for t-closeness
 
-    @property
-    def name(self) -> str:
-        """Name in results and on the command line."""
-        return "classes"
+    name = "classes"
 
     def check(self, problem: ProblemView, assignment: Assignment) -> None:
         """Check the classes: a partition, k records each, diverse, within the limits.

@@ -142,10 +142,7 @@ class Freeform(PricedSuppression, _Sets):
                 )
         object.__setattr__(self, "degrees", tuple(int(degree) for degree in self.degrees))
 
-    @property
-    def name(self) -> str:
-        """Name in results and on the command line."""
-        return "freeform"
+    name = "freeform"
 
     def refuse_unfit(self, problem: ProblemView) -> None:
         """Refuse degrees that do not fit the table, and what does not go with suppression.

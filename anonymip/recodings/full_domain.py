@@ -63,10 +63,7 @@ class FullDomain(MaySuppress):
 
     keeps_closeness: ClassVar[bool] = True  # the check asks for t-closeness
 
-    @property
-    def name(self) -> str:
-        """Name in results and on the command line."""
-        return "full-domain"
+    name = "full-domain"
 
     def refuse_unfit(self, problem: ProblemView) -> None:
         """Refuse losses and limits that do not fit.

@@ -48,10 +48,7 @@ class PatternLevels:
     #: Its releases are classes of rows that look alike, and verified as such.
     form: ClassVar[str] = "classes"
 
-    @property
-    def name(self) -> str:
-        """Name in results and on the command line."""
-        return "pattern-levels"
+    name = "pattern-levels"
 
     def refuse_unfit(self, problem: ProblemView) -> None:
         """Refuse tables, losses and limits that do not fit.

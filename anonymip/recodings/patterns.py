@@ -51,10 +51,7 @@ class PatternGuided:
 
     keeps_closeness: ClassVar[bool] = True  # the check asks for t-closeness
 
-    @property
-    def name(self) -> str:
-        """Name in results and on the command line."""
-        return "pattern"
+    name = "pattern"
 
     def stars(self, problem: ProblemView) -> Flags:
         """Return the (p, m) patterns, true for stars."""

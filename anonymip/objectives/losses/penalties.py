@@ -32,11 +32,7 @@ class GCP(Objective):
 
     additive = True
     blind_to_domains = True
-
-    @property
-    def name(self) -> str:
-        """Name in results."""
-        return "gcp"
+    name = "gcp"
 
     def loss(self, record: Record) -> Any:
         """Return the record's penalty."""
@@ -56,11 +52,7 @@ class SetGCP(Objective):
     """
 
     additive = True
-
-    @property
-    def name(self) -> str:
-        """Name in results."""
-        return "set-gcp"
+    name = "set-gcp"
 
     def loss(self, record: Record) -> Any:
         """Return the record's penalty."""
@@ -85,11 +77,7 @@ class LiangGCP(Objective):
     """
 
     additive = True
-
-    @property
-    def name(self) -> str:
-        """Name in results."""
-        return "liang-gcp"
+    name = "liang-gcp"
 
     def loss(self, record: Record) -> Any:
         """Return the record's penalty."""
@@ -180,11 +168,7 @@ class HierarchyLoss(Objective):
 
     additive = True
     blind_to_domains = True
-
-    @property
-    def name(self) -> str:
-        """Name in results."""
-        return "hierarchy-loss"
+    name = "hierarchy-loss"
 
     def loss(self, record: Record) -> Any:
         """Return the record's levels, each over its height and times its weight."""
@@ -211,11 +195,7 @@ class LeafLoss(Objective):
 
     additive = True
     blind_to_domains = True
-
-    @property
-    def name(self) -> str:
-        """Name in results."""
-        return "leaf-loss"
+    name = "leaf-loss"
 
     def loss(self, record: Record) -> Any:
         """Return the record's penalty."""
@@ -330,10 +310,7 @@ class Suppressions(Objective):
                 )
         object.__setattr__(self, "patterns", patterns)
 
-    @property
-    def name(self) -> str:
-        """Name in results."""
-        return "suppressions"
+    name = "suppressions"
 
     def loss(self, record: Record) -> Any:
         """Return what the record's lossy cells cost."""
