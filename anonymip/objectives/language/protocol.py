@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from types import FunctionType
-from typing import Any, Protocol, overload
+from typing import Any, Protocol, Self, overload
 
 from anonymip.errors import InputError
 from anonymip.instances.microdata import Microdata
@@ -130,26 +130,32 @@ class MembersObjective(ABC):
         return compile_members(self, microdata)
 
 
-@dataclass(frozen=True)
-class FunctionObjective(Objective):
-    """A user's function as an objective."""
+class _OfFunction:
+    """The name of an objective that is a user's function, and what copies and pickles keep."""
 
-    function: Callable[[Record], Any]  # takes the published record, returns its loss
-    monotone: bool | None = None  # whether its author declares it monotone
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _reduced(self, self.monotone, sys._getframe(1).f_globals)
-
-    def __copy__(self) -> FunctionObjective:
-        return self
-
-    def __deepcopy__(self, memo: object) -> FunctionObjective:
-        return self
+    function: Callable[..., Any]
 
     @property
     def name(self) -> str:
         """The function's name, or its type's if it has none."""
-        return _name_of(self.function)
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reduced(self, sys._getframe(1).f_globals)
+
+
+@dataclass(frozen=True)
+class FunctionObjective(_OfFunction, Objective):
+    """A user's function as an objective."""
+
+    function: Callable[[Record], Any]  # takes the published record, returns its loss
+    monotone: bool | None = None  # whether its author declares it monotone
 
     def loss(self, record: Record) -> Any:
         """Call the function."""
@@ -157,34 +163,18 @@ class FunctionObjective(Objective):
 
 
 @dataclass(frozen=True)
-class FunctionOfMembers(MembersObjective):
+class FunctionOfMembers(_OfFunction, MembersObjective):
     """A user's function of the members of a class as an objective."""
 
     function: Callable[[Members], Any]  # takes the members of B classes, returns their (B,) losses
     superadditive: bool | None = None  # whether its author declares it superadditive
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _reduced(self, self.superadditive, sys._getframe(1).f_globals)
-
-    def __copy__(self) -> FunctionOfMembers:
-        return self
-
-    def __deepcopy__(self, memo: object) -> FunctionOfMembers:
-        return self
-
-    @property
-    def name(self) -> str:
-        """The function's name, or its type's if it has none."""
-        return _name_of(self.function)
 
     def class_cost(self, members: Members) -> Any:
         """Call the function."""
         return self.function(members)
 
 
-def _reduced(
-    objective: FunctionObjective | FunctionOfMembers, declared: bool | None, caller: dict[str, Any]
-) -> tuple[Any, ...]:
+def _reduced(objective: _OfFunction, caller: dict[str, Any]) -> tuple[Any, ...]:
     """Return what a pickle keeps of an objective: its function's name, where it is of a module.
 
     The decorated function stands under its own name no more, so that pickle itself would not find
@@ -192,7 +182,7 @@ def _reduced(
     what pickles keeps functions by name.
     """
     function = objective.function
-    whole = (type(objective), (function, declared))
+    whole = (type(objective), tuple(vars(objective).values()))
     # cloudpickle, which joblib and notebooks use, takes functions as they are.
     by_value = "cloudpickle" in str(caller.get("__name__"))
     if by_value or not isinstance(function, FunctionType):
@@ -237,10 +227,6 @@ def _imported(module: str, name: str) -> Any:
             remedy="Take the version of the module that it was pickled with",
         )
     return found
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__name__", type(function).__name__))
 
 
 @overload
