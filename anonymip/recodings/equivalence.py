@@ -58,7 +58,6 @@ class EquivalenceClasses(PricedSuppression):
     """
 
     keeps_closeness: ClassVar[bool] = True  # the check asks for t-closeness
-
     name = "classes"
 
     def check(self, problem: ProblemView, assignment: Assignment) -> None:

@@ -62,7 +62,6 @@ class FullDomain(MaySuppress):
     """
 
     keeps_closeness: ClassVar[bool] = True  # the check asks for t-closeness
-
     name = "full-domain"
 
     def refuse_unfit(self, problem: ProblemView) -> None:

@@ -47,7 +47,6 @@ class PatternLevels:
 
     #: Its releases are classes of rows that look alike, and verified as such.
     form: ClassVar[str] = "classes"
-
     name = "pattern-levels"
 
     def refuse_unfit(self, problem: ProblemView) -> None:

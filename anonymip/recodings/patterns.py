@@ -50,7 +50,6 @@ class PatternGuided:
     suppression: bool = False
 
     keeps_closeness: ClassVar[bool] = True  # the check asks for t-closeness
-
     name = "pattern"
 
     def stars(self, problem: ProblemView) -> Flags:
