@@ -63,7 +63,7 @@ class EquivalenceClasses(PricedSuppression):
     def check(self, problem: ProblemView, assignment: Assignment) -> None:
         """Check the classes: a partition, k records each, diverse, within the limits.
 
-        Raises InvalidAssignment: naming a record and the rule that it breaks.
+        Raises InvalidAssignment naming a record and the rule that it breaks.
         """
         if not isinstance(assignment, Classes):
             raise InvalidAssignment(None, f"is no partition but {type(assignment).__name__}")

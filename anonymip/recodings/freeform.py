@@ -192,7 +192,7 @@ class Freeform(PricedSuppression, _Sets):
 
         Sets larger than k are accepted if all have one size.
 
-        Raises InvalidAssignment: naming a record and the rule that it breaks.
+        Raises InvalidAssignment naming a record and the rule that it breaks.
         """
         cover = checked_cover(problem, assignment, self.suppression)
         left_out = cover.sizes == 0

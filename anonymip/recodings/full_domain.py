@@ -107,7 +107,7 @@ class FullDomain(MaySuppress):
     def check(self, problem: ProblemView, assignment: Assignment) -> None:
         """Check the levels: k records that look alike, diverse, no more suppressed than allowed.
 
-        Raises InvalidAssignment: naming a record and the rule that it breaks.
+        Raises InvalidAssignment naming a record and the rule that it breaks.
         """
         given = _levels_of(problem.microdata, assignment)
         cells = published_cells(problem.microdata, given)

@@ -100,7 +100,7 @@ class PatternLevels:
     def check(self, problem: ProblemView, assignment: Assignment) -> None:
         """Check the classes: k records each, diverse, alike under some allowed pattern.
 
-        Raises InvalidAssignment: naming a record and the rule that it breaks.
+        Raises InvalidAssignment naming a record and the rule that it breaks.
         """
         EquivalenceClasses().check(problem, assignment)
         assert isinstance(assignment, Classes)

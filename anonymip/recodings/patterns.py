@@ -71,7 +71,7 @@ class PatternGuided:
     def check(self, problem: ProblemView, assignment: Assignment) -> None:
         """Check the patterns: of the mask, k rows that look alike, diverse.
 
-        Raises InvalidAssignment: naming a record and the rule that it breaks.
+        Raises InvalidAssignment naming a record and the rule that it breaks.
         """
         classes = self.classes(problem, assignment)
         assert isinstance(assignment, Patterns)

@@ -264,7 +264,7 @@ class Diversity:
     def check_closeness(self, microdata: Microdata, classes: Classes) -> None:
         """Raise if the sensitive values of a class lie too far from those of the table.
 
-        Raises InvalidAssignment: naming a record of the class.
+        Raises InvalidAssignment naming a record of the class.
         """
         if self.t is None:
             return
@@ -312,7 +312,7 @@ class Diversity:
     def check(self, sensitive: NDArray[np.integer], classes: Classes) -> None:
         """Raise if a class is not diverse.
 
-        Raises InvalidAssignment: naming a record of the class.
+        Raises InvalidAssignment naming a record of the class.
         """
         record = self.violation(sensitive, classes)
         if record is not None:
