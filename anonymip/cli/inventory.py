@@ -50,15 +50,8 @@ def solvers() -> None:
     rows = []
     for name in solver_names():
         found = availability(name)
-        rows.append(
-            (
-                name,
-                "yes" if found.installed else "no",
-                _licence(found),
-                found.version or "-",
-                found.reason or "",
-            )
-        )
+        here = "yes" if found.installed else "no"
+        rows.append((name, here, _licence(found), found.version or "-", found.reason or ""))
     print_table(out, ("solver", "installed", "licence", "version", "remark"), rows)
 
 
@@ -72,19 +65,12 @@ def instances() -> None:
     """List the named instances and whether their data are here."""
     from anonymip.instances import INSTANCES
 
-    rows = []
-    for instance in INSTANCES.values():
-        rows.append(
-            (instance.name, _presence(instance.name), instance.description, instance.source)
-        )
-    rows.append(
-        (
-            "census:n,m,seed",
-            "yes",
-            "generated census records, up to 35 attributes",
-            "ranges and variances of Liang & Samavi 2020, Tables 3, 9, 10",
-        )
-    )
+    rows = [
+        (one.name, _presence(one.name), one.description, one.source) for one in INSTANCES.values()
+    ]
+    what = "generated census records, up to 35 attributes"
+    source = "ranges and variances of Liang & Samavi 2020, Tables 3, 9, 10"
+    rows.append(("census:n,m,seed", "yes", what, source))
     print_table(out, ("instance", "here", "description", "source"), rows)
 
 
@@ -178,10 +164,11 @@ def _at_hand(entries: list[LibraryEntry], named: bool) -> list[LibraryEntry]:
     """Return the entries whose files are here; those that are named must be."""
     from anonymip.instances import INSTANCES
 
-    here = []
-    for entry in entries:
-        if named or entry.table not in INSTANCES or _presence(entry.table) == "yes":
-            here.append(entry)
+    here = [
+        entry
+        for entry in entries
+        if named or entry.table not in INSTANCES or _presence(entry.table) == "yes"
+    ]
     if len(here) < len(entries):
         say(err, f"{len(entries) - len(here)} instances are left out: their data are not here")
     return here
