@@ -39,12 +39,13 @@ _HEADERS = (
 class Guard:
     """Lets requests with the token through to an application, and answers all others itself.
 
-    `app`: what is guarded. `port`: where the server listens. `token`: the secret.
+    `app`: what is guarded. `port`: where the server listens. `token`: the secret. `once`: another
+    one that lets in once, for an address that others may see, as the words of a program are seen.
     """
 
-    def __init__(self, app: App, port: int, token: str) -> None:
+    def __init__(self, app: App, port: int, token: str, once: str = "") -> None:
         self.app = app
-        self._token = token
+        self._token, self._once = token, once
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         # Cookies know no ports: two servers of one user must not overwrite each other's.
         self._cookie = f"anonymip-{port}"
@@ -59,6 +60,7 @@ class Guard:
         if refused is not None:
             await _answer(scope, receive, send, *refused)
         elif scope["type"] == "http" and self._asked_token(scope):
+            self._once = ""
             # The address with the token shall not stay in the window and in its history.
             cookie = f"{self._cookie}={self._token}; HttpOnly; SameSite=Strict; Path=/"
             more = [(b"location", b"/"), (b"set-cookie", cookie.encode())]
@@ -91,8 +93,9 @@ class Guard:
         return None
 
     def _asked_token(self, scope: Scope) -> bool:
-        query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-        return self._same(query.get("token", [""])[0])
+        given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
+        once = self._once and hmac.compare_digest(given.encode(), self._once.encode())
+        return bool(once) or self._same(given)
 
     def _same(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._token.encode())

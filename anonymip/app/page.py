@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from html import escape
 from importlib.resources import files
@@ -80,7 +81,9 @@ class Whole(Page):
             return
         if not job.running:
             with ui.element("div").classes("error").props("role=alert"):
-                ui.label(job.error)
+                # Where the files of a session lie says nothing to its user.
+                folder = rf"{re.escape(str(self.session.folder.parent))}/\w+/"
+                ui.label(re.sub(folder, "", job.error))
                 button(say("job.close"), self._close)
             return
         with ui.element("div").classes("job").props("role=status"):
@@ -88,7 +91,7 @@ class Whole(Page):
                 heading(job.what, 3)
                 self._phase = ui.label("").classes("soft")
             self._bar = ui.element("progress").props(f'max=1 aria-label="{say("job.progress")}"')
-            self._stop = button(say("job.stop"), job.stop, icon="stop")
+            self._stop = button(words("job.stop")[job.keeps], job.stop, icon="stop")
         self._tell()
 
     def _close(self) -> None:
@@ -101,7 +104,9 @@ class Whole(Page):
         if job is None:
             return
         progress = job.progress
-        phase = say("job.stopping") if job.stopping else progress.phase or say("job.working")
+        phase = progress.phase or say("job.working")
+        if job.stopping:
+            phase = words("job.stopping")[job.keeps]
         self._phase.set_text(f"{phase} · {say('job.seconds', seconds=int(job.seconds))}")
         share = progress.done / progress.total if progress.total and progress.done else job.share
         if share:

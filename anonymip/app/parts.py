@@ -10,7 +10,7 @@ from urllib.parse import quote
 from nicegui import ui
 
 from anonymip.app.session import Session
-from anonymip.app.texts import say
+from anonymip.app.texts import capital, say
 from anonymip.errors import AnonymipError
 
 
@@ -32,10 +32,14 @@ class Page:
         try:
             what(*given)
         except AnonymipError as error:
-            text = error.render(show_values=True)
-            ui.notify(text, type="negative", multi_line=True, timeout=9000)
+            self.complain(error)
             return False
         return True
+
+    def complain(self, error: AnonymipError) -> None:
+        """Say what is wrong with what the user did."""
+        text = f"{capital(error.render(show_values=True))}."
+        ui.notify(text, type="negative", multi_line=True, timeout=9000)
 
     def go(self, step: str) -> None:
         """Show a step."""

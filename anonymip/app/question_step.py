@@ -27,21 +27,12 @@ def show(page: Page) -> None:
     if not page.session.schema.get("attributes"):
         told(say("table.none_asked"), "bad")
         return
+    question = _Question(page)
     with ui.element("div").classes("two"):
         with ui.element("div").classes("stack"):
-            _Question(page).build()
+            question.build()
         with ui.element("div").classes("card stack"):
-            _same(page)
-
-
-@ui.refreshable
-def _same(page: Page) -> None:
-    session = page.session
-    heading(say("question.copy_title"), 2)
-    told(say("question.copy_intro"), "soft")
-    name, schema = session.next_name(), "schema.toml"
-    code(say("question.command"), lambda: session.asked.command(str(session.table), schema, name))
-    code(say("question.python"), lambda: session.asked.python(str(session.table), schema, name))
+            question.same()
 
 
 class _Question:
@@ -67,6 +58,16 @@ class _Question:
             )
             button(say("question.curve"), lambda: self._page.go("choice"))
 
+    @ui.refreshable_method
+    def same(self) -> None:
+        """Show what asks the same without the page."""
+        session, asked = self._page.session, self._asked
+        heading(say("question.copy_title"), 2)
+        told(say("question.copy_intro"), "soft")
+        name, table, schema = session.next_name(), str(session.table), "schema.toml"
+        code(say("question.command"), lambda: asked.command(table, schema, name))
+        code(say("question.python"), lambda: asked.python(table, schema, name))
+
     def _leave(self, begin: Callable[[], None], step: str) -> None:
         if self._page.act(begin):
             self._page.go(step)
@@ -75,7 +76,7 @@ class _Question:
         setattr(self._asked, name, value)
         if clears:
             self._page.session.curve = {}
-        _same.refresh()
+        self.same.refresh()
 
     def _k(self) -> None:
         heading(say("question.k"), 3)
@@ -125,7 +126,7 @@ class _Question:
     def _rules(self) -> None:
         asked, has_sensitive = self._asked, self._page.session.schema["table"].get("sensitive")
         limited = asked.recoding in LIMITING
-        with ui.element("div").classes("fields"):
+        with ui.element("div").classes("fields broad"):
             self._number("suppressed", "most_suppressed", limited, 0, 100, step=0.5)
             ui.select(
                 words("efforts"),
@@ -133,26 +134,42 @@ class _Question:
                 label=say("question.effort"),
                 on_change=lambda event: self._set("effort", event.value, clears=False),
             ).props("outlined dense options-dense")
-            for text, name, least in (
-                ("l", "l_diversity", 1),
-                ("distinct", "distinct_diversity", 1),
-                ("t", "t_closeness", 0),
-            ):
-                self._number(text, name, bool(has_sensitive), least, None)
             ui.select(
                 list(ENDINGS),
                 value=asked.ending,
                 label=say("question.ending"),
                 on_change=lambda event: self._set("ending", event.value, clears=False),
             ).props("outlined dense options-dense")
+            for text, name, least in (
+                ("l", "l_diversity", 1),
+                ("distinct", "distinct_diversity", 1),
+                ("t", "t_closeness", 0),
+            ):
+                self._number(text, name, bool(has_sensitive), least, None)
         told(say("question.suppressed_hint" if limited else "question.suppressed_none"), "soft")
         if not has_sensitive:
             told(say("question.no_sensitive"), "soft")
         ui.checkbox(
             say("question.weighted"),
             value=asked.weighted,
-            on_change=lambda event: self._set("weighted", event.value),
+            on_change=self._set_weighted,
         )
+        if asked.weighted:
+            told(say("question.weights"), "soft")
+            with ui.element("div").classes("fields broad"):
+                for name, known in self._page.session.schema["attributes"].items():
+                    ui.number(
+                        say("question.weight", name=name),
+                        value=known.get("weight", 1),
+                        min=0,
+                        on_change=lambda event, name=name: self._page.session.declare(
+                            name, "weight", event.value
+                        ),
+                    ).props("outlined dense")
+
+    def _set_weighted(self, event: Any) -> None:
+        self._set("weighted", event.value)
+        self._rules.refresh()
 
     def _number(
         self, text: str, name: str, enabled: bool, least: float, most: float | None, step: float = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nicegui import ui
 
 from anonymip.app.parts import Page, heading, table, told
-from anonymip.app.texts import capital, say
+from anonymip.app.texts import capital, say, words
 
 
 def show(page: Page) -> None:
@@ -21,8 +21,8 @@ def show(page: Page) -> None:
     with ui.element("div").classes("card stack tight"):
         if release["attention"]:
             told(say("release.attention", what=release["attention"]), "bad")
-        ui.label(f"{capital(release['sentence'])}.").style("font-weight: 600")
-        told(release["gap"])
+        ui.label(release["gap"]).style("font-weight: 600")
+        told(f"{capital(release['sentence'])}.")
         for line in release["cautions"]:
             told(f"{capital(line)}.", "soft")
         with ui.expansion(say("release.found")), ui.element("div").classes("stack tight"):
@@ -59,7 +59,10 @@ def choosing(page: Page, *, compared: bool = True) -> dict[str, str]:
     session = page.session
     labels = {
         name: say(
-            "release.label", name=name, k=one["asked"]["k"], recoding=one["asked"]["recoding"]
+            "release.label",
+            name=name,
+            k=one["asked"]["k"],
+            recoding=words("recodings")[one["asked"]["recoding"]].partition(":")[0],
         )
         for name, one in session.releases.items()
     }

@@ -23,7 +23,7 @@ def show(page: Page) -> None:
         heading(say("save.project"), 3)
         told(say("save.project_intro"), "soft")
         button(
-            say("save.project"),
+            say("save.project_save"),
             lambda: ui.download.from_url(f"/tab/{page.key}/project", "project.zip"),
             go=True,
             icon="download",
@@ -41,17 +41,18 @@ def show(page: Page) -> None:
         else:
             ok = verdict["ok"]
             told(say("save.verified" if ok else "save.refuted"), "good" if ok else "bad")
-            ui.label(verdict["told"]).classes("soft").style("white-space: pre-line")
+            # What its first line says stands above.
+            ui.label(verdict["told"].partition("\n")[2]).classes("soft").style(
+                "white-space: pre-line"
+            )
     files = session.files_of(name)
     with ui.element("div").classes("card stack"):
         heading(say("save.files", name=name), 3)
         with ui.element("div").classes("line"):
             for text, file in zip(("release", "manifest", "report", "schema"), files, strict=True):
                 _download(page, say(f"save.{text}"), file)
-            for known in session.schema.get("attributes", {}).values():
-                hierarchy = known.get("hierarchy")
-                if isinstance(hierarchy, str):
-                    _download(page, say("save.hierarchy", name=hierarchy), hierarchy)
+            for hierarchy in session.hierarchies_of(name):
+                _download(page, say("save.hierarchy", name=hierarchy), hierarchy)
     asked, table = Asked.of(session.releases[name]["asked"]), str(session.table)
     made = asked.command(table, files[3], name)
     check = join(["anonymip", "verify", table, files[0], "--schema", files[3]])

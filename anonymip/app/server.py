@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import secrets
-import shutil
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import webbrowser
@@ -29,8 +30,8 @@ def refuse_missing() -> None:
         )
 
 
-def guarded(folder: Path, port: int, token: str) -> tuple[Guard, Desk]:
-    """Return the application behind its door, and what it works on."""
+def guarded(folder: Path, port: int, token: str, once: str) -> Guard:
+    """Return the application behind its door; see :class:`anonymip.app.guard.Guard`."""
     # Where NiceGUI would keep what is stored for users: nothing is written elsewhere.
     os.environ["NICEGUI_STORAGE_PATH"] = str(folder / "storage")
     from fastapi import FastAPI
@@ -38,8 +39,8 @@ def guarded(folder: Path, port: int, token: str) -> tuple[Guard, Desk]:
 
     from anonymip.app.page import add_pages
 
-    app, desk = FastAPI(docs_url=None, redoc_url=None, openapi_url=None), Desk(folder)
-    add_pages(app, desk)
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    add_pages(app, Desk(folder))
     icon = (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="#14598a" '
         'd="M1 3h9v2H1zm3 4h11v2H4zm-3 4h9v2H1z"/></svg>'
@@ -54,7 +55,27 @@ def guarded(folder: Path, port: int, token: str) -> tuple[Guard, Desk]:
         reconnect_timeout=30,
         language="en-US",
     )
-    return Guard(app, port, token), desk
+    return Guard(app, port, token, once)
+
+
+_REMOVING = """
+import os, shutil, sys, time
+sys.stdin.read()
+for _ in range(100):
+    shutil.rmtree(sys.argv[1], ignore_errors=True)
+    if not os.path.exists(sys.argv[1]):
+        break
+    time.sleep(0.1)  # a worker may still be writing
+"""
+
+
+def _remover(folder: Path) -> subprocess.Popen[bytes]:
+    """Start a process that removes a folder when its input closes, however this process ends."""
+    return subprocess.Popen(
+        [sys.executable, "-I", "-c", _REMOVING, str(folder)],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
 
 
 def serve(port: int, tell: Callable[[str], None], *, opens: bool) -> None:
@@ -78,24 +99,27 @@ def serve(port: int, tell: Callable[[str], None], *, opens: bool) -> None:
         raise InputError(
             f"port {port} cannot be had on this machine", remedy="Name another port, or none"
         ) from error
-    port, token = listener.getsockname()[1], secrets.token_urlsafe(32)
+    port = listener.getsockname()[1]
+    token, once = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
     folder = Path(tempfile.mkdtemp(prefix="anonymip-app-"))
+    remover = _remover(folder)
     # What is uploaded passes through temporary files: they lie in there too.
     before, tempfile.tempdir = tempfile.tempdir, str(folder)
     try:
-        application, desk = guarded(folder, port, token)
+        application = guarded(folder, port, token, once)
         config = uvicorn.Config(application, log_level="critical", access_log=False)
         server = uvicorn.Server(config)
-        address = f"http://127.0.0.1:{port}/?token={token}"
+        address = f"http://127.0.0.1:{port}/?token="
         threading.Thread(target=_load, daemon=True).start()
-        tell(address)
+        tell(address + token)
         if opens:
-            threading.Thread(target=partial(webbrowser.open, address), daemon=True).start()
+            # All users of a machine see the words of its programs.
+            opening = partial(webbrowser.open, address + once)
+            threading.Thread(target=opening, daemon=True).start()
         server.run(sockets=[listener])
     finally:
         tempfile.tempdir = before
-        shutil.rmtree(folder, ignore_errors=True)
-    del desk
+        remover.communicate()
 
 
 def _load() -> None:

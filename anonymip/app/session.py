@@ -6,9 +6,12 @@ import json
 import re
 import secrets
 import shutil
+import tomllib
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +28,13 @@ _NAME = re.compile(r"[^\W_][\w ()+,=@-]*(\.[\w-]+)+")
 TABLES = (".csv", ".tsv", ".txt", ".data", ".xlsx", ".parquet", ".pq")
 _FORMAT = "anonymip-project/1"
 _MOST_FILES = 500
+#: What reading a project may raise, whose file may be anybody's.
+_UNREADABLE = (
+    *(AttributeError, EOFError, KeyError, OSError, RuntimeError, TypeError, ValueError),
+    *(zipfile.BadZipFile, zlib.error),
+)
+#: Roles that one column at most has.
+_SINGLE = ("unit", "weights")
 #: What a schema says of a column that holds for one kind.
 _OF_KIND = ("domain", "precision", "at_most", "at_least", "publish", "integer", "format")
 
@@ -55,12 +65,18 @@ class Session:
         return self.job is not None and self.job.running
 
     def begin(
-        self, what: str, tasks: Mapping[Any, work.Task], done: Callable[[Any, Any], None]
+        self,
+        what: str,
+        tasks: Mapping[Any, work.Task],
+        done: Callable[[Any, Any], None],
+        ended: Callable[[], None] = lambda: None,
+        *,
+        keeps: bool = False,
     ) -> None:
-        """Start a job, unless one is running."""
+        """Start a job, unless one is running; see :class:`anonymip.app.work.Job`."""
         self.refuse_busy()
         # It is known before it begins: what it hands on asks whether it was told to stop.
-        self.job = work.Job(what, tasks, done)
+        self.job = work.Job(what, tasks, done, ended, keeps=keeps)
         self.job.start()
 
     def refuse_busy(self) -> None:
@@ -70,69 +86,105 @@ class Session:
 
     # The table and its columns.
 
-    def take_table(self, name: str) -> None:
-        """Look at a file of the folder, and forget the table before it."""
+    def _fresh(self) -> Session:
+        """Return a session that may take the place of this one, in a folder beside it."""
+        folder = self.folder.with_name(secrets.token_hex(8))
+        folder.mkdir(mode=0o700)
+        return Session(folder)
+
+    def _replaced(self, fresh: Session) -> None:
+        """Go on with what a fresh session has: nothing of what was before is left."""
+        shutil.rmtree(self.folder)
+        for one in ("folder", "table", "asked", "curve", "releases", "chosen"):
+            setattr(self, one, getattr(fresh, one))
+
+    def _dropped(self, fresh: Session) -> None:
+        """Remove a fresh session that did not take the place of this one."""
+        if self.folder != fresh.folder:
+            shutil.rmtree(fresh.folder)
+
+    def take_table(self, name: str, incoming: Path | None = None) -> None:
+        """Look at a table, which takes the place of all that there is once it could be read.
+
+        `incoming`: the file that was uploaded under the name; None for a built-in table.
+        """
+        self.refuse_busy()
+        if incoming is not None:
+            self.path_of(name)
+        fresh = self._fresh()
+        if incoming is None:
+            task = work.bringing(fresh.folder, name)
+        else:
+            incoming.replace(fresh.folder / name)
+            task = work.looking(fresh.folder, name)
 
         def looked(_: object, found: dict[str, Any]) -> None:
-            self.table = found.pop("table", name)
+            fresh.table = found.pop("table", name)
+            fresh.asked.k = min(fresh.asked.k, max(2, found["rows"] // 2))
+            self._replaced(fresh)
             self._take_columns(found)
-            self.asked.k = min(self.asked.k, max(2, found["rows"] // 2))
-            self.curve, self.releases, self.chosen = {}, {}, ("", "")
 
-        builtin = not (self.folder / name).exists()
-        task = work.bringing(self.folder, name) if builtin else work.looking(self.folder, name)
-        self.begin(say("job.look", name=name), {name: task}, looked)
+        self.begin(say("job.look", name=name), {name: task}, looked, partial(self._dropped, fresh))
 
     def take_schema(self, name: str) -> None:
         """Take the roles of the columns from a schema of the folder."""
         if self.table is None:
             raise InputError(say("table.first"))
-        self.begin(
-            say("job.look", name=name),
-            {name: work.looking(self.folder, self.table, name)},
-            lambda _, found: self._take_columns(found),
-        )
+
+        def looked(_: object, found: dict[str, Any]) -> None:
+            self._take_columns(found)
+            self._changed()
+
+        task = work.looking(self.folder, self.table, name)
+        self.begin(say("job.look", name=name), {name: task}, looked)
 
     def _take_columns(self, found: dict[str, Any]) -> None:
-        self.schema = found.pop("schema")
+        self.schema = {"table": {}, "attributes": {}, **found.pop("schema")}
         self.looked = found
         self.version += 1
 
     def role(self, column: str) -> str:
         """Return the role of a column by the schema."""
-        if column in self.schema.get("attributes", {}):
+        if column in self.schema["attributes"]:
             return "quasi-identifier"
-        table = self.schema.get("table", {})
-        if table.get("unit") == column:
-            return "unit"
+        table = self.schema["table"]
+        for one in _SINGLE:
+            if table.get(one) == column:
+                return one
         return next(
             (one for one in ("sensitive", "keep", "drop") if column in table.get(one, [])), "drop"
         )
 
     def set_role(self, column: str, role: str) -> None:
         """Give a column a role, and take it from the one that it had."""
-        table = self.schema.setdefault("table", {})
+        table, attributes = self.schema["table"], self.schema["attributes"]
         for one in ("sensitive", "keep", "drop"):
             table[one] = [name for name in table.get(one, []) if name != column]
-        if table.get("unit") == column:
-            del table["unit"]
-        attributes = self.schema.setdefault("attributes", {})
+        for one in _SINGLE:
+            if table.get(one) == column:
+                del table[one]
         known = attributes.pop(column, {})
         if role == "quasi-identifier":
             attributes[column] = known or self._suggested(column)
             order = [one["name"] for one in self.looked["columns"]]
             self.schema["attributes"] = {one: attributes[one] for one in order if one in attributes}
-        elif role == "unit":
-            table["unit"] = column
+        elif role in _SINGLE:
+            table[role] = column
         else:
             table[role] = [*table[role], column]
+        self._changed()
+
+    def _changed(self) -> None:
+        """Forget what was found of other columns, and take from the question what asks for them."""
         self.curve = {}
+        asked, known = self.asked, self.schema["attributes"]
+        asked.caps = {one: cap for one, cap in asked.caps.items() if one in known}
+        if not self.schema["table"].get("sensitive"):
+            asked.l_diversity = asked.distinct_diversity = asked.t_closeness = None
 
     def _suggested(self, column: str) -> dict[str, Any]:
         (looked,) = (one for one in self.looked["columns"] if one["name"] == column)
-        declared: dict[str, Any] = {"kind": looked["kind"]}
-        if looked["kind"] == "date" and looked["pattern"] not in (None, "%Y-%m-%d"):
-            declared["format"] = looked["pattern"]
+        declared = {**looked["declared"]}
         if looked["missing"]:
             declared["missing"] = "category" if looked["kind"] == "categorical" else "own"
         return declared
@@ -144,12 +196,15 @@ class Session:
             # Another kind has another form and domain.
             for other in (*_OF_KIND, "kind", "hierarchy"):
                 known.pop(other, None)
-        if value in (None, "", []):
-            known.pop(key, None)
-            if key == "hierarchy":
-                known.update(self._suggested(column))
-        else:
-            known[key] = value
+        self.amend(known, key, value)
+        if key == "hierarchy" and key not in known:
+            known.update(self._suggested(column))
+
+    def amend(self, part: dict[str, Any], key: str, value: Any) -> None:
+        """Set or clear an entry of a part of the schema."""
+        part.pop(key, None)
+        if value not in (None, "", []):
+            part[key] = value
         self.curve = {}
 
     def write_hierarchy(self, column: str) -> None:
@@ -173,8 +228,22 @@ class Session:
         """Return the schema as the command line reads it."""
         from anonymip.instances.schema import schema_text
 
-        table = {key: one for key, one in self.schema.get("table", {}).items() if one != []}
+        table = {key: one for key, one in self.schema["table"].items() if one != []}
         return schema_text({**self.schema, "table": table})
+
+    def take_beside(self, name: str, incoming: Path) -> str | None:
+        """Take a schema, or keep a hierarchy that one names, which is said."""
+        self.refuse_busy()
+        path = self.path_of(name)
+        # What a release was made with stays what it was.
+        if name in self.protected() or (self.releases and path.is_file() and path.suffix == ".csv"):
+            raise InputError(say("table.taken"))
+        incoming.replace(path)
+        if path.suffix.lower() == ".toml":
+            self.take_schema(name)
+            return None
+        self.version += 1
+        return say("table.stored", name=name)
 
     # Releases.
 
@@ -207,7 +276,7 @@ class Session:
                 curve[k] = found
                 self.version += 1
 
-        self.begin(say("job.curve"), tasks, weighed)
+        self.begin(say("job.curve"), tasks, weighed, keeps=True)
 
     def make_release(self) -> None:
         """Make a release of what is asked now."""
@@ -221,7 +290,7 @@ class Session:
             self.chosen = (name, self.chosen[0])
             self.version += 1
 
-        self.begin(say("job.release", k=asked.k), {name: task}, released)
+        self.begin(say("job.release", k=asked.k), {name: task}, released, keeps=True)
 
     def _write_schema(self, name: str) -> str:
         (self.folder / name).write_bytes(self.schema_text().encode())
@@ -232,6 +301,13 @@ class Session:
         ending = self.releases[name]["asked"]["ending"]
         release = f"{name}{ending}"
         return [release, f"{release}.manifest.json", f"{name}.html", f"{name}.toml"]
+
+    def hierarchies_of(self, name: str) -> list[str]:
+        """Return the files that the schema of a release names."""
+        schema = tomllib.loads((self.folder / self.files_of(name)[3]).read_text("utf-8"))
+        given = [one.get("hierarchy") for one in schema["attributes"].values()]
+        named = [one.get("above") if isinstance(one, dict) else one for one in given]
+        return sorted({one for one in named if one is not None})
 
     def points(self) -> list[tuple[int, dict[str, Any]]]:
         """Return the curve by k; what bounds one k bounds all larger ones.
@@ -251,14 +327,8 @@ class Session:
 
     # Files.
 
-    def put(self, name: str, content: bytes) -> Path:
-        """Write a file into the folder. Raises InputError if the name is none of a file."""
-        path = self.path_of(name)
-        path.write_bytes(content)
-        return path
-
     def path_of(self, name: str) -> Path:
-        """Return where a file lies in the folder; see :meth:`put`."""
+        """Return where a file lies in the folder. Raises InputError if the name is none of one."""
         if not _NAME.fullmatch(name) or len(name.encode()) > 200:
             raise InputError(say("table.name"))
         return self.folder / name
@@ -287,6 +357,8 @@ class Session:
         Releases are verified again, whatever the file says. Raises InputError if it is no project;
         nothing is changed then.
         """
+        self.refuse_busy()
+        opened = self._fresh()
         try:
             with zipfile.ZipFile(path) as archive:
                 members = archive.infolist()
@@ -297,38 +369,29 @@ class Session:
                 told = json.loads(archive.read("project.json"))
                 if told["format"] != _FORMAT:
                     raise InputError(say("project.none"))
-                fresh = self.folder.with_name(f"{self.folder.name}-{secrets.token_hex(4)}")
-                fresh.mkdir(mode=0o700)
-                archive.extractall(fresh)
-        except (zipfile.BadZipFile, KeyError, ValueError, TypeError, RuntimeError) as error:
+                archive.extractall(opened.folder)
+            (opened.folder / "project.json").unlink()
+            opened._fill(told)
+        except _UNREADABLE as error:
+            shutil.rmtree(opened.folder)
             if isinstance(error, InputError):
                 raise
             raise InputError(say("project.none")) from error
-        (fresh / "project.json").unlink()
-        opened = Session(fresh)
-        try:
-            opened._fill(told)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            shutil.rmtree(fresh)
-            raise InputError(say("project.none")) from error
-        tasks: dict[Any, work.Task] = {
-            "": work.looking(fresh, str(opened.table), "schema.toml"),
-        }
+        folder, table = opened.folder, str(opened.table)
+        tasks: dict[Any, work.Task] = {"": work.looking(folder, table, "schema.toml")}
         for name in opened.releases:
             files = opened.files_of(name)
-            tasks[name] = work.verifying(fresh, str(opened.table), files[-1], files[0])
+            tasks[name] = work.verifying(folder, table, files[-1], files[0])
 
         def opened_again(name: str, found: dict[str, Any]) -> None:
             if name:
                 self.releases[name]["verified"] = found
                 self.version += 1
                 return
-            shutil.rmtree(self.folder)
-            for one in ("folder", "table", "asked", "curve", "releases", "chosen"):
-                setattr(self, one, getattr(opened, one))
+            self._replaced(opened)
             self._take_columns(found)
 
-        self.begin(say("job.open"), tasks, opened_again)
+        self.begin(say("job.open"), tasks, opened_again, partial(self._dropped, opened))
 
     def _fill(self, told: dict[str, Any]) -> None:
         """Take what a project's file says, as far as it has the form of such a file."""

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import secrets
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nicegui import ui
+from nicegui import run, ui
 
 from anonymip.app.guard import LARGEST
 from anonymip.app.parts import Page, button, heading, table, told
-from anonymip.app.session import TABLES
+from anonymip.app.session import TABLES, Session
 from anonymip.app.texts import capital, say, words
 from anonymip.errors import InputError
 
 #: Values that are grouped one by one.
 _MOST = 60
-#: Built-in tables that are quick and need no file beside the package.
-BUILTIN = ("health-records", "clinic-12", "census-1k-mixed", "census-10k")
 
 
 def show(page: Page) -> None:
@@ -37,8 +37,13 @@ def show(page: Page) -> None:
     )
     heads = [one["name"] for one in looked["columns"]]
     table(say("table.preview", name=name), heads, looked["head"])
-    with ui.expansion(say("table.more")).classes("card"):
-        _sources(page)
+    with ui.expansion(say("table.more")).classes("card"), ui.element("div").classes("stack tight"):
+        _upload(page, words("table.schema_drop"), page.session.take_beside)
+        with ui.element("div").classes("line"):
+            button(say("table.schema_save"), lambda: _save_schema(page), icon="download")
+            # Another session: what was done to this table stays in its tab.
+            link = ui.link(say("table.another"), "/", new_tab=True)
+            link.props('rel="noopener"')
     heading(say("table.columns"))
     told(say("table.columns_intro"))
     with ui.element("div").classes("cards"):
@@ -51,35 +56,29 @@ def show(page: Page) -> None:
 def _sources(page: Page) -> None:
     session = page.session
     with ui.element("div").classes("stack tight"):
-        _upload(page, words("table.drop"), partial(_take, page))
-        if session.table is not None:
-            _upload(page, words("table.schema_drop"), partial(_take_beside, page), beside=True)
+        _upload(page, words("table.drop"), partial(_take, session))
+        told(say("table.builtin"), "soft")
         with ui.element("div").classes("line"):
-            told(say("table.builtin"), "soft")
-            for instance in BUILTIN:
-                button(instance, partial(page.act, session.take_table, instance))
+            for instance, what in words("builtin").items():
+                button(f"{instance}: {what}", partial(page.act, session.take_table, instance))
 
 
-def _upload(
-    page: Page, label: list[str], take: Callable[[Path], None], *, beside: bool = False
-) -> None:
-    session = page.session
+def _save_schema(page: Page) -> None:
+    ui.download.content(page.session.schema_text(), "schema.toml", "application/toml")
 
+
+def _upload(page: Page, label: list[str], take: Callable[[str, Path], str | None]) -> None:
     async def uploaded(event: Any) -> None:
-        name = event.file.name
-        incoming = session.folder / "incoming.part"
-        await event.file.save(incoming)
-        sender.reset()
-
-        def place() -> None:
-            path = session.path_of(name)
-            session.refuse_busy()
-            if beside and name in session.protected():
-                raise InputError(say("table.taken"))
-            incoming.replace(path)
-            take(path)
-
-        if not page.act(place):
+        incoming = page.session.folder.with_suffix(f".{secrets.token_hex(4)}")
+        try:
+            await event.file.save(incoming)
+            sender.reset()
+            # Large projects take a while to unpack.
+            if said := await run.io_bound(take, event.file.name, incoming):
+                ui.notify(said)
+        except InputError as error:
+            page.complain(error)
+        finally:
             incoming.unlink(missing_ok=True)
 
     def rejected() -> None:
@@ -106,22 +105,14 @@ def _upload(
     place.on("drop", js_handler=f"event => {{ {mark}.remove('over'); {taken} }}")
 
 
-def _take(page: Page, path: Path) -> None:
-    session = page.session
-    if path.suffix.lower() == ".zip":
-        session.open_project(path)
-    elif path.suffix.lower() in TABLES:
-        session.take_table(path.name)
+def _take(session: Session, name: str, incoming: Path) -> None:
+    ending = Path(name).suffix.lower()
+    if ending == ".zip":
+        session.open_project(incoming)
+    elif ending in TABLES:
+        session.take_table(name, incoming)
     else:
-        path.unlink()
-        raise InputError(say("table.ending", name=path.name))
-
-
-def _take_beside(page: Page, path: Path) -> None:
-    if path.suffix.lower() == ".toml":
-        page.session.take_schema(path.name)
-    else:
-        ui.notify(say("table.stored", name=path.name))
+        raise InputError(say("table.ending", name=name))
 
 
 class _Card:
@@ -165,7 +156,11 @@ class _Card:
                 ),
             ).props("outlined dense options-dense")
             told(
-                say("table.why", role=words("roles")[column["role"]], why=capital(column["why"])),
+                say(
+                    "table.why",
+                    role=words("roles")[column["role"]],
+                    why=capital(column["why"]),
+                ),
                 "soft",
             )
             if is_asked:
@@ -188,15 +183,20 @@ class _Card:
         coarse = "none"
         hierarchy = known.get("hierarchy")
         if hierarchy is not None:
-            kinds = ("bands", "mask", "groups")
-            coarse = next((one for one in kinds if one in hierarchy), "file")
+            coarse = form(hierarchy)
         with ui.element("div").classes("fields"):
             if hierarchy is None:
                 kind = known.get("kind") or self._column["kind"]
                 self._select("card.kind", "kind", words("kinds"), kind, "wide", redraw=True)
             choices = dict(words("coarse"))
-            if len(self._column["values"] or range(_MOST + 1)) > _MOST and coarse != "groups":
-                del choices["groups"]
+            fitting = {
+                "groups": len(self._column["values"] or range(_MOST + 1)) <= _MOST,
+                "bands": self._column["seen"] is not None,
+                "schema": False,
+            }
+            for one, fits in fitting.items():
+                if not fits and coarse != one:
+                    del choices[one]
             ui.select(
                 choices,
                 value=coarse,
@@ -226,11 +226,16 @@ class _Card:
             return [_number(one) for one in text.split(",") if one.strip()]
 
         def put(place: int, text: str) -> None:
-            hierarchy["domain"][place] = _number(text)
+            ends = [*hierarchy["domain"]]
+            ends[place] = _number(text)
+            self._session.amend(hierarchy, "domain", ends)
 
         widths = ", ".join(map(str, hierarchy["bands"]))
         self._text(
-            "card.widths", widths, lambda text: hierarchy.update(bands=numbers(text)), "wide"
+            "card.widths",
+            widths,
+            lambda text: self._session.amend(hierarchy, "bands", numbers(text)),
+            "wide",
         )
         for place, key in enumerate(("card.low", "card.high")):
             self._text(key, str(hierarchy["domain"][place]), partial(put, place))
@@ -240,15 +245,14 @@ class _Card:
             words("sides"),
             value=hierarchy["mask"],
             label=say("card.side"),
-            on_change=lambda event: hierarchy.update(mask=event.value),
-        ).props("outlined dense options-dense")
+            on_change=lambda event: self._session.amend(hierarchy, "mask", event.value),
+        ).props("outlined dense options-dense").classes("wide")
 
         def keep(text: str) -> None:
             numbers = [int(_number(one)) for one in text.split(",") if one.strip()]
-            hierarchy.pop("keep", None)
-            hierarchy.update({"keep": numbers} if numbers else {})
+            self._session.amend(hierarchy, "keep", numbers)
 
-        self._text("card.shown", ", ".join(map(str, hierarchy.get("keep", []))), keep)
+        self._text("card.shown", ", ".join(map(str, hierarchy.get("keep", []))), keep, "wide")
         button(say("card.as_file"), self._as_file).classes("wide")
         told(say("card.as_file_hint"), "soft wide")
 
@@ -267,7 +271,7 @@ class _Card:
             made: dict[str, list[str]] = {}
             for one, group in groups.items():
                 made.setdefault(group, []).append(one)
-            hierarchy["groups"] = made
+            self._session.amend(hierarchy, "groups", made)
 
         for value in self._column["values"] or groups:
             name = groups.get(value, value)
@@ -288,6 +292,9 @@ class _Card:
             on_change=lambda event: self._declare("hierarchy", event.value),
         ).props(f'outlined dense options-dense hint="{say("card.file_hint")}"').classes("wide")
 
+    def _schema(self, hierarchy: dict[str, Any]) -> None:
+        told(json.dumps(hierarchy, ensure_ascii=False), "soft wide")
+
     # Fields.
 
     def _finer(self) -> None:
@@ -300,9 +307,8 @@ class _Card:
                 self._ends(kind)
         policies = words("policies")
         self._select("card.missing", "missing", policies, known.get("missing", ""), "wide")
-        self._field("card.weight", "weight", _number)
         cap = self._session.asked.caps.get(self._name)
-        self._text("card.cap", "" if cap is None else f"{cap:g}", self._set_cap)
+        self._text("card.cap", "" if cap is None else f"{cap:g}", self._set_cap, "wide")
 
     def _set_cap(self, text: str) -> None:
         self._session.asked.caps.pop(self._name, None)
@@ -332,9 +338,7 @@ class _Card:
         def put(place: int, text: str) -> None:
             ends = [*self._known.get("domain", ["", ""])]
             ends[place] = read(text) if text.strip() else ""
-            self._known["domain"] = ends
-            if all(one == "" for one in ends):
-                del self._known["domain"]
+            self._declare("domain", ends if any(one != "" for one in ends) else None)
 
         domain = self._known.get("domain", ["", ""])
         for place, key in enumerate(("card.low", "card.high")):
@@ -385,6 +389,16 @@ class _Card:
         """Show a field whose text is taken in when it is left."""
         field = ui.input(say(text), value=value).props("outlined dense").classes(kind)
         field.on("change", lambda: self._page.act(put, field.value or ""))
+
+
+def form(hierarchy: str | dict[str, Any]) -> str:
+    """Return which fields a hierarchy has on its card; ``"schema"``: none, it stays as it is."""
+    if isinstance(hierarchy, str):
+        return "file"
+    groups = hierarchy.get("groups", {})
+    if groups and all(isinstance(one, list) for one in groups.values()):
+        return "groups"
+    return next((one for one in ("bands", "mask") if one in hierarchy), "schema")
 
 
 def _number(text: str) -> int | float:

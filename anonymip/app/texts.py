@@ -26,5 +26,11 @@ def say(key: str, **values: object) -> str:
 
 
 def capital(text: str) -> str:
-    """Return a sentence as its beginning is written, without the point at its end."""
-    return f"{text[:1].upper()}{text[1:].removesuffix('.')}"
+    """Return a sentence of the toolkit as a page begins one, without the point at its end.
+
+    What it calls by the names of arguments is called as the page calls it.
+    """
+    for theirs, ours in words("plain").items():
+        text = text.replace(theirs, ours)
+    first = text[:1] if text.startswith("k ") else text[:1].upper()
+    return f"{first}{text[1:].removesuffix('.')}"

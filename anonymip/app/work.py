@@ -19,7 +19,7 @@ from typing import Any
 from anonymip.app.question import Asked
 from anonymip.app.texts import capital, say
 from anonymip.errors import AnonymipError, InputError
-from anonymip.runtime.budget import Budget, Progress
+from anonymip.runtime.budget import GRACE, Budget, Progress
 from anonymip.runtime.worker_pool import Killed, run_isolated
 
 Data = dict[str, Any]
@@ -36,13 +36,21 @@ class Job:
     """Tasks in a row, done beside the page; what each returns is handed on when it is there.
 
     `what`: what is done, for people. `tasks`: by a label. `done`: called in the job's own thread
-    with label and result.
+    with label and result. `ended`: called there at last, however it went. `keeps`: whether what a
+    task found until it is stopped is worth waiting for.
     """
 
     def __init__(
-        self, what: str, tasks: Mapping[Any, Task], done: Callable[[Any, Any], None]
+        self,
+        what: str,
+        tasks: Mapping[Any, Task],
+        done: Callable[[Any, Any], None],
+        ended: Callable[[], None] = lambda: None,
+        *,
+        keeps: bool = False,
     ) -> None:
-        self.what, self._tasks, self._done = what, tasks, done
+        self.what, self._tasks, self._done, self._ended = what, tasks, done, ended
+        self.keeps = keeps
         self.progress, self.error, self.share = Progress(""), "", 0.0
         self.running, self._began = True, time.monotonic()
         self._budget = Budget(progress=self._hear)
@@ -80,7 +88,8 @@ class Job:
                 self.share = number / len(self._tasks)
                 if self.stopping:
                     break
-                found = run_isolated(task, None, self._budget, grace=_ENDING)
+                grace = _ENDING if self.keeps else GRACE
+                found = run_isolated(task, None, self._budget, grace=grace)
                 if isinstance(found, Killed):
                     self.error = say("job.nothing")
                     break
@@ -92,6 +101,7 @@ class Job:
             _LOG.exception("a task of the page failed")
             self.error = say("job.failed", error=type(error).__name__)
         finally:
+            self._ended()
             self.running = False
 
 
@@ -108,8 +118,8 @@ def _look(folder: Path, table: str, schema: str | None, budget: Budget) -> Data:
     given: Data = {}
     if schema is not None:
         declared = read_schema(folder / schema)
-        if declared.pseudonyms:
-            raise InputError(say("table.pseudonyms"))
+        if declared.pseudonyms or declared.mask:
+            raise InputError(say("table.unknown"))
         form = declared.table
         keys = ("separator", "encoding", "decimal", "missing", "sheet")
         given = {key: getattr(form, key) for key in keys}
@@ -124,7 +134,7 @@ def _look(folder: Path, table: str, schema: str | None, budget: Budget) -> Data:
         values = frame[one.name][~missing_rows(frame[one.name], found.table.missing)]
         seen = _ends(values, found.table) if one.kind == "numeric" else None
         listed = sorted(values.astype(str).unique()) if one.distinct <= _VALUES else None
-        columns.append({**asdict(one), "declared": None, "seen": seen, "values": listed})
+        columns.append({**asdict(one), "seen": seen, "values": listed})
     head = frame.head(_ROWS).astype(object).map(_shown).to_numpy().tolist()
     return {
         "rows": found.rows,

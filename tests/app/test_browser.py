@@ -146,7 +146,7 @@ def test_a_messy_table_becomes_a_release_that_is_verified(
     tab.choose("Role of patient", "Says who")
     tab.choose("Role of HbA1c", "Left out")
     tab.choose("How values of postcode are made coarser", "by hiding")
-    tab.type("Signs that stay, as 3, 2", "3, 2")
+    tab.type("Characters that stay, as 3, 2", "3, 2")
     tab.click("Finer settings of weight", ".q-item")
     tab.sees("Top group from")
     tab.type("Step (5: 35 to 39)", "5")
@@ -189,7 +189,7 @@ def test_a_messy_table_becomes_a_release_that_is_verified(
     judged(tab)
     drawn(tab, "save", tmp_path)
     command = tab.run("document.querySelector('pre.code').innerText").splitlines()
-    tab.click("All of it as a project")
+    tab.click("Save the project")
     with zipfile.ZipFile(download(served, "project.zip")) as archive:
         archive.extractall(tmp_path / "project")
     tab.click("The release")

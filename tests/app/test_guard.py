@@ -13,11 +13,17 @@ HOST, TOKEN = "127.0.0.1:4711", "sesame"
 COOKIE = {"cookie": f"other=1; anonymip-4711={TOKEN}"}
 
 
+async def behind_all(*_: object) -> None:
+    """Be an application that nothing shall reach."""
+    raise AssertionError
+
+
 def ask(
     method: str = "GET",
     path: str = "/",
     query: str = "",
     kind: str = "http",
+    guard: Guard | None = None,
     **given: str | None,
 ) -> tuple[int, dict[str, str], bool]:
     """Return status and headers of the answer to a request, and whether it came to what is behind.
@@ -44,7 +50,7 @@ def ask(
         "query_string": query.encode(),
         "headers": [(name.encode(), one.encode()) for name, one in headers.items() if one],
     }
-    asyncio.run(Guard(behind, 4711, TOKEN)(scope, receive, send))
+    asyncio.run((guard or Guard(behind, 4711, TOKEN))(scope, receive, send))
     start = sent[0]
     told = {name.decode(): one.decode() for name, one in start.get("headers", [])}
     return start.get("status", 0), told, bool(reached)
@@ -56,6 +62,14 @@ def test_the_token_of_the_address_becomes_a_cookie() -> None:
     assert (status, headers["location"], reached) == (303, "/", False)
     assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(headers["set-cookie"].split("; "))
     assert ask(**COOKIE)[0] == 200
+
+
+def test_the_address_that_is_opened_works_once() -> None:
+    """Other users see the words of a program that runs, and its address is among them."""
+    guard = Guard(behind_all, 4711, TOKEN, "once")
+    assert [ask(query="token=once", guard=guard)[0] for _ in range(3)] == [303, 403, 403]
+    assert ask(query=f"token={TOKEN}", guard=guard)[0] == 303
+    assert ask(query="token=", guard=guard)[0] == 403
 
 
 @pytest.mark.parametrize(

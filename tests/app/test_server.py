@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import signal
 import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -33,6 +38,28 @@ def test_a_port_that_is_taken_is_said() -> None:
         taken.listen()
         with pytest.raises(InputError, match="port"):
             server.serve(taken.getsockname()[1], print, opens=False)
+
+
+@pytest.mark.parametrize("told", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
+def test_nothing_is_left_however_the_server_ends(tmp_path: Path, told: signal.Signals) -> None:
+    """The folder of uploads goes with the process, also where that is killed."""
+    with subprocess.Popen(
+        [sys.executable, "-u", "-m", "anonymip", "app", "--no-browser"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    ) as process:
+        assert process.stdout is not None
+        assert "token=" in process.stdout.readline()
+        (folder,) = tmp_path.glob("anonymip-app-*")
+        assert folder.stat().st_mode & 0o777 == 0o700
+        (folder / "upload.csv").write_text("age\n44\n")
+        process.send_signal(told)
+    end = time.monotonic() + 30
+    while folder.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not folder.exists()
 
 
 def test_sessions_have_folders_of_their_own(tmp_path: Path) -> None:

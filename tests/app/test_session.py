@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import stat
+import tomllib
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,8 @@ import pytest
 from anonymip import InputError, inspect, read_schema
 from anonymip.app import work
 from anonymip.app.session import Session
-from anonymip.app.table_step import BUILTIN
+from anonymip.app.table_step import form
+from anonymip.app.texts import words
 from anonymip.app.work import Job
 from anonymip.cli.app import run
 from anonymip.instances.schema import schema_text
@@ -35,6 +39,21 @@ def people(n: int = 40) -> str:
     return "\n".join(["name,age,sex,zip,ill", *rows, ""])
 
 
+def arrived(session: Session, content: bytes) -> Path:
+    """Return a file that was uploaded."""
+    path = session.folder.with_suffix(".incoming")
+    path.write_bytes(content)
+    return path
+
+
+def take(session: Session, name: str, content: bytes) -> Session:
+    """Have a session take a table, and wait for what comes of it."""
+    session.take_table(name, arrived(session, content))
+    assert session.job is not None
+    session.job.wait(120)
+    return session
+
+
 def settled(session: Session) -> Session:
     """Wait for the job of a session, which must not fail."""
     assert session.job is not None
@@ -45,9 +64,7 @@ def settled(session: Session) -> Session:
 
 def prepared(session: Session) -> Session:
     """Return a session with a table and roles."""
-    session.put("people.csv", people().encode())
-    session.take_table("people.csv")
-    settled(session)
+    settled(take(session, "people.csv", people().encode()))
     for name, role in (("name", "drop"), ("ill", "sensitive"), ("zip", "quasi-identifier")):
         session.set_role(name, role)
     for name in ("age", "sex"):
@@ -108,8 +125,7 @@ def test_a_project_opens_again_and_is_verified_again(session: Session, tmp_path:
     before = (session.asked, session.releases, session.schema, session.curve)
     other = Session(tmp_path / "other")
     other.folder.mkdir()
-    other.put("saved.zip", saved)
-    other.open_project(other.folder / "saved.zip")
+    other.open_project(arrived(other, saved))
     settled(other)
     assert (other.asked, other.curve) == (before[0], before[3])
     assert other.schema["attributes"] == before[2]["attributes"]
@@ -121,8 +137,7 @@ def test_a_project_opens_again_and_is_verified_again(session: Session, tmp_path:
     release = other.folder / f"{name}.csv"
     release.write_text(release.read_text().replace("F", "M", 1))
     again = other.project()
-    session.put("changed.zip", again)
-    session.open_project(session.folder / "changed.zip")
+    session.open_project(arrived(session, again))
     settled(session)
     assert not session.releases[name]["verified"]["ok"]
 
@@ -166,7 +181,7 @@ def test_what_is_no_project_changes_nothing(
         session.open_project(archive(tmp_path, **members))
     assert (session.folder / "people.csv").is_file()
     assert session.table == "people.csv"
-    assert [one.name for one in tmp_path.iterdir() if one.is_dir()] == ["session"]
+    assert [one for one in tmp_path.iterdir() if one.is_dir()] == [session.folder]
     (tmp_path / "text.zip").write_text("no archive")
     with pytest.raises(InputError, match="project"):
         session.open_project(tmp_path / "text.zip")
@@ -191,15 +206,20 @@ def test_a_project_whose_table_cannot_be_read_changes_nothing(
 
 
 @pytest.mark.parametrize("name", ["../x.csv", "a/b.csv", ".x.csv", "x", "", "a\0.csv", "x" * 300])
-def test_names_that_lead_elsewhere_are_refused(session: Session, name: str) -> None:
+def test_names_that_lead_elsewhere_are_refused(session: Session, tmp_path: Path, name: str) -> None:
     """A file of a session lies in its folder."""
     with pytest.raises(InputError, match="name"):
-        session.put(name, b"")
+        session.path_of(name)
+    with pytest.raises(InputError, match="name"):
+        session.take_table(name, arrived(session, b""))
+    assert [one for one in tmp_path.iterdir() if one.is_dir()] == [session.folder]
 
 
 def test_roles_are_those_of_the_schema(session: Session) -> None:
     """Every role that is given stands in the schema that the command line reads."""
     prepared(session)
+    session.set_role("age", "weights")
+    assert session.schema["table"]["weights"] == "age"
     roles = {"name": "unit", "age": "quasi-identifier", "sex": "keep", "zip": "drop"}
     for column, role in {**roles, "ill": "sensitive"}.items():
         session.set_role(column, role)
@@ -207,16 +227,18 @@ def test_roles_are_those_of_the_schema(session: Session) -> None:
     session.declare("age", "precision", 5)
     session.declare("age", "weight", 2)
     session.declare("age", "weight", None)
-    path = session.put("s.toml", session.schema_text().encode())
+    path = session.path_of("s.toml")
+    path.write_text(session.schema_text())
     schema = read_schema(path)
     assert schema.unit == "name"
     age = {"kind": "numeric", "integer": True, "domain": [10, 90], "precision": 5}
     assert schema.attributes == {"age": age}
+    assert schema.weights is None
     assert (schema.sensitive, schema.keep, schema.drop) == (("ill",), ("sex",), ("zip",))
     session.declare("age", "hierarchy", {"bands": [5, 10], "domain": [0, 99]})
     path.write_text(session.schema_text())
     assert read_schema(path).attributes["age"]["hierarchy"].height == 3
-    session.take_schema("s.toml")
+    session.take_beside("s.toml", arrived(session, path.read_bytes()))
     assert settled(session).schema["attributes"]["age"]["hierarchy"]["bands"] == [5, 10]
 
 
@@ -250,6 +272,153 @@ def test_k_above_n_is_said(session: Session, table: str, k: int, said: str) -> N
     assert list(settled(session).releases) == ["release-1"]
 
 
+def test_a_table_takes_the_place_of_all_that_was(session: Session) -> None:
+    """Nothing of another table is left; one that cannot be read leaves what there is as it is."""
+    prepared(session).make_release()
+    made = settled(session).releases
+    before = {path.name: path.read_bytes() for path in session.folder.iterdir()}
+    session.asked.caps = {"age": 30}
+    take(session, "people.csv", bytes(range(256)))
+    assert session.releases == made
+    assert {path.name: path.read_bytes() for path in session.folder.iterdir()} == before
+    settled(take(session, "others.csv", b"x,y\n" + b"1,2\n3,4\n" * 9))
+    assert (session.releases, session.asked.caps) == ({}, {})
+    assert [path.name for path in session.folder.iterdir()] == ["others.csv"]
+    assert list(session.folder.parent.iterdir()) == [session.folder]
+
+
+def test_questions_keep_to_the_columns_that_there_are(session: Session) -> None:
+    """Caps of columns that are asked for no more, and diversity of none, would be errors."""
+    prepared(session)
+    session.asked.caps, session.asked.l_diversity = {"age": 30, "sex": 1}, 2
+    session.set_role("age", "drop")
+    assert session.asked.caps == {"sex": 1}
+    session.set_role("ill", "drop")
+    assert session.asked.l_diversity is None
+    session.make_release()
+    assert settled(session).releases
+
+
+def test_a_curve_is_forgotten_when_its_question_changes(session: Session) -> None:
+    """Whatever is changed of a column or its hierarchy, losses of before are not shown."""
+    prepared(session)
+    point = {5: {"loss": 0.2, "bound": None, "optimal": False, "suppressed": 0}}
+    session.declare("age", "hierarchy", {"bands": [5, 10], "domain": [0, 99]})
+    path = session.path_of("s.toml")
+    path.write_text(session.schema_text())
+    changes = [
+        lambda: session.amend(session.schema["attributes"]["age"]["hierarchy"], "bands", [10]),
+        lambda: session.declare("age", "hierarchy", None),
+        lambda: session.set_role("sex", "keep"),
+        lambda: settled(session) if session.take_schema("s.toml") is None else None,
+    ]
+    for change in changes:
+        session.curve = {**point}
+        change()
+        assert session.curve == {}
+
+
+def test_roles_that_come_back_are_as_suggested(session: Session) -> None:
+    """A date that was left out for a moment has its form and precision again."""
+    rows = b"".join(b"%02d.03.19%02d,%d\n" % (i % 28 + 1, 50 + i, i % 3) for i in range(30))
+    settled(take(session, "born.csv", b"born,ward\n" + rows))
+    before = {**session.schema["attributes"]["born"]}
+    assert before["precision"] == "month"
+    session.set_role("born", "drop")
+    session.set_role("born", "quasi-identifier")
+    assert session.schema["attributes"]["born"] == before
+
+
+def test_hierarchies_of_a_release_stay_what_they_were(session: Session) -> None:
+    """A file of that name is refused, and the schema of the release names what to save with it."""
+    prepared(session)
+    zips = b"010;01;*\n011;01;*\n012;01;*\n013;01;*\n"
+    assert "zips.csv" in str(session.take_beside("zips.csv", arrived(session, zips)))
+    session.declare("zip", "hierarchy", "zips.csv")
+    session.make_release()
+    settled(session)
+    session.declare("zip", "hierarchy", None)
+    assert session.hierarchies_of("release-1") == ["zips.csv"]
+    for name in ("zips.csv", "people.csv", "release-1.toml"):
+        with pytest.raises(InputError, match="this name"):
+            session.take_beside(name, arrived(session, zips))
+    (session.folder.with_suffix(".incoming")).unlink()
+
+
+def test_schemas_say_more_than_cards(session: Session) -> None:
+    """Hierarchies that a card has no fields for are kept as they are."""
+    prepared(session)
+    text = (
+        '[table]\ndrop = ["name", "ill", "age"]\n[attributes.sex.hierarchy.groups]\n'
+        'a = {b = ["F"], c = ["M"]}\n[attributes.zip.hierarchy]\nseparator = "1"\n'
+    )
+    session.take_beside("s.toml", arrived(session, text.encode()))
+    attributes = settled(session).schema["attributes"]
+    assert {form(one["hierarchy"]) for one in attributes.values()} == {"schema"}
+    assert tomllib.loads(session.schema_text())["attributes"] == attributes
+
+
+@pytest.mark.parametrize("more", ['pseudonyms = ["name"]\n', "[mask]\nsuppress_at_most = 1\n"])
+def test_schemas_of_what_the_page_cannot_say_are_refused(session: Session, more: str) -> None:
+    """The question would not be the one that the page shows."""
+    prepared(session)
+    text = f'[attributes.age]\n[table]\ndrop = ["ill", "zip", "sex"]\n{more}'
+    session.take_beside("s.toml", arrived(session, text.encode()))
+    assert session.job is not None
+    session.job.wait(60)
+    assert "This page" in session.job.error
+
+
+def asking(**given: Any) -> Callable[[Session], None]:
+    """Return what asks a session for a release."""
+
+    def ask(session: Session) -> None:
+        for name, value in given.items():
+            setattr(session.asked, name, value)
+        session.make_release()
+
+    return ask
+
+
+def observed(session: Session) -> None:
+    """Ask for a suppression beside a domain that was observed."""
+    session.declare("age", "domain", None)
+    asking(most_suppressed=5.0)(session)
+
+
+def schema_of(text: str) -> Callable[[Session], None]:
+    """Return what has a session take a schema."""
+    return lambda session: void(session.take_beside("s.toml", arrived(session, text.encode())))
+
+
+def void(_: object) -> None:
+    """Drop a value."""
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        observed,
+        asking(t_closeness=0.0),
+        asking(k=1),
+        asking(caps={"age": 0.5}),
+        schema_of("[attributes.age]\n"),
+        schema_of("[attributes.zip]\nhierarchy = 'none.csv'\n"),
+        schema_of("["),
+        lambda session: void(take(session, "noise.csv", bytes(range(256)))),
+    ],
+)
+def test_errors_speak_of_what_the_page_shows(
+    session: Session, wrong: Callable[[Session], None]
+) -> None:
+    """No argument of Python, no option of the command line."""
+    wrong(prepared(session))
+    assert session.job is not None
+    session.job.wait(120)
+    assert session.job.error
+    assert not re.search(r"\w=|--\w|anonymip ", session.job.error), session.job.error
+
+
 def test_unique_names_published_are_said(session: Session) -> None:
     """A column of unique names that is to be kept is an error, or a caution with the release."""
     prepared(session).set_role("name", "keep")
@@ -272,13 +441,12 @@ def test_unique_names_published_are_said(session: Session) -> None:
 )
 def test_files_that_are_no_tables_are_said(session: Session, name: str, content: bytes) -> None:
     """The message is the toolkit's own, never a fault of the program."""
-    session.put(name, content)
-    session.take_table(name)
+    take(session, name, content)
     assert session.job is not None
-    session.job.wait()
     assert session.job.error
     assert "fault of the program" not in session.job.error
     assert session.table is None
+    assert list(session.folder.parent.iterdir()) == [session.folder]
 
 
 def test_built_in_tables_are_files_of_the_session(session: Session) -> None:
@@ -291,7 +459,7 @@ def test_built_in_tables_are_files_of_the_session(session: Session) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("instance", BUILTIN)
+@pytest.mark.parametrize("instance", words("builtin"))
 def test_built_in_tables_are_there(session: Session, instance: str) -> None:
     """Each that the page offers is read and looked at, and has something to ask."""
     session.take_table(instance)
@@ -372,8 +540,6 @@ def test_a_stop_with_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_schemas_are_written_as_they_are_read(tmp_path: Path) -> None:
     """What inspect suggests comes back the same from the text that the page writes."""
     (tmp_path / "people.csv").write_text(people())
-    import tomllib
-
     document = tomllib.loads(inspect(tmp_path / "people.csv").to_toml())
     assert tomllib.loads(schema_text(document)) == document
     odd = {'a "b" ü\n.x': {"domain": ["1\\", "\x7f"], "hierarchy": {"groups": {"a b": ["c"]}}}}
