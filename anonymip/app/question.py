@@ -8,6 +8,7 @@ from pathlib import Path
 from shlex import join
 from typing import Any
 
+from anonymip.app.texts import say
 from anonymip.cli.arguments import ProblemOptions, Question, RecodingOptions
 from anonymip.cli.rules import LIMITING, Rules, StarRules
 from anonymip.cli.tables import TableOptions
@@ -56,7 +57,7 @@ class Asked:
         except (TypeError, AttributeError):
             sound = False
         if not sound:
-            raise InputError("project.json: the question is not one of this program")
+            raise InputError(say("project.none"))
         return asked
 
     @property

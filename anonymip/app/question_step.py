@@ -145,7 +145,7 @@ class _Question:
                 ("distinct", "distinct_diversity", 1),
                 ("t", "t_closeness", 0),
             ):
-                self._number(text, name, bool(has_sensitive), least, None)
+                self._number(text, name, bool(has_sensitive), least, None, kind="wide")
         told(say("question.suppressed_hint" if limited else "question.suppressed_none"), "soft")
         if not has_sensitive:
             told(say("question.no_sensitive"), "soft")
@@ -172,7 +172,14 @@ class _Question:
         self._rules.refresh()
 
     def _number(
-        self, text: str, name: str, enabled: bool, least: float, most: float | None, step: float = 1
+        self,
+        text: str,
+        name: str,
+        enabled: bool,
+        least: float,
+        most: float | None,
+        step: float = 1,
+        kind: str = "",
     ) -> None:
         def put(event: Any) -> None:
             value = event.value
@@ -188,4 +195,4 @@ class _Question:
             step=step,
             on_change=put,
         )
-        field.props("outlined dense clearable").set_enabled(enabled)
+        field.props("outlined dense clearable").classes(kind).set_enabled(enabled)

@@ -19,6 +19,8 @@ from anonymip.errors import InputError
 
 #: Values that are grouped one by one.
 _MOST = 60
+#: Cards that are shown at once.
+_CARDS = 16
 
 
 def show(page: Page) -> None:
@@ -46,11 +48,27 @@ def show(page: Page) -> None:
             link.props('rel="noopener"')
     heading(say("table.columns"))
     told(say("table.columns_intro"))
-    with ui.element("div").classes("cards"):
-        for column in looked["columns"]:
-            _Card(page, column).build()
+    _cards(page)
     with ui.element("div").classes("line"):
         button(say("table.next"), lambda: page.go("question"), go=True)
+
+
+def _cards(page: Page) -> None:
+    """Show the cards; of many columns a part, so that none waits for all of them."""
+    columns = page.session.looked["columns"]
+
+    @ui.refreshable
+    def part(first: int) -> None:
+        with ui.element("div").classes("line"):
+            for start in range(0, len(columns), _CARDS) if len(columns) > _CARDS else ():
+                text = say("table.part", first=start + 1, last=min(start + _CARDS, len(columns)))
+                chosen = button(text, partial(part.refresh, start), go=start == first)
+                chosen.props(f"aria-pressed={str(start == first).lower()}")
+        with ui.element("div").classes("cards"):
+            for column in columns[first : first + _CARDS]:
+                _Card(page, column).build()
+
+    part(0)
 
 
 def _sources(page: Page) -> None:

@@ -10,10 +10,12 @@ import os
 import re
 import shlex
 import signal
+import socket
 import stat
 import subprocess
 import sys
 import time
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -165,6 +167,29 @@ def test_a_messy_table_becomes_a_release_that_is_verified(
     tab.choose("How hard to look", "quick")
     judged(tab)
     drawn(tab, "question", tmp_path)
+    tab.click("Some columns matter more", ".q-checkbox")
+    tab.type("Weight of born", "2")
+    tab.until("document.body.innerText.includes('--objective weighted-loss')")
+    judged(tab)
+    drawn(tab, "weights", tmp_path)
+    tab.click("Table")
+    tab.click("Load or save a schema", ".q-item")
+    tab.click("Save the schema")
+    schema = tomllib.loads(download(served, "schema.toml").read_text(encoding="utf-8"))
+    assert schema["table"]["unit"] == "patient"
+    assert schema["attributes"]["born"]["weight"] == 2
+    tab.click("Question")
+    tab.click("Some columns matter more", ".q-checkbox")
+    tab.until("!document.body.innerText.includes('--objective weighted-loss')")
+
+    # What is copied is what is shown.
+    lines = tab.run("[...document.querySelectorAll('pre.code')][1].innerText")
+    tab.call("Browser.grantPermissions", permissions=["clipboardReadWrite"], origin=served.base)
+    tab.press(
+        "[...document.querySelectorAll('button')].filter(one => /Copy$/.test(one.innerText))[1]"
+    )
+    tab.sees("Copied")
+    assert tab.run("navigator.clipboard.readText()").strip() == lines.strip()
 
     # A curve that is stopped keeps its points.
     tab.click("Choice")
@@ -198,9 +223,9 @@ def test_a_messy_table_becomes_a_release_that_is_verified(
     assert json.loads(download(served, "release-1.csv.manifest.json").read_text())["k"] == 8
     assert release.read_bytes() == (tmp_path / "project" / "release-1.csv").read_bytes()
 
-    def run(line: str) -> str:
+    def run(*words: str) -> str:
         return subprocess.run(
-            [sys.executable, "-m", *shlex.split(line)],
+            [sys.executable, *words],
             cwd=tmp_path / "project",
             env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
             capture_output=True,
@@ -208,14 +233,16 @@ def test_a_messy_table_becomes_a_release_that_is_verified(
             check=True,
         ).stdout
 
-    assert "keeps its promises" in run(command[1])
-    run(command[0])
-    assert "keeps its promises" in run(command[1])
-    one, two = (
-        pd.read_csv(file, sep=";", dtype=str).fillna("").to_numpy().tolist()
-        for file in (release, tmp_path / "project" / "release-1.csv")
-    )
-    assert sorted(one) == sorted(two)
+    def rows(file: Path) -> list[list[str]]:
+        return sorted(pd.read_csv(file, sep=";", dtype=str).fillna("").to_numpy().tolist())
+
+    anew = tmp_path / "project" / "release-1.csv"
+    for again in (["-m", *shlex.split(command[0])], ["-c", lines]):
+        assert "keeps its promises" in run("-m", *shlex.split(command[1]))
+        anew.unlink()
+        run(*again)
+        assert rows(anew) == rows(release)
+    assert "keeps its promises" in run("-m", *shlex.split(command[1]))
 
     # The project opens again, in a tab of its own.
     other = served.browser.tab()
@@ -271,7 +298,12 @@ def test_what_is_wrong_is_said(served: Served, tab: Tab, tmp_path: Path) -> None
     tab.upload(tmp_path / "noise.csv")
     tab.until("!!document.querySelector('.error')", 60)
     judged(tab)
+    assert "anonymip-app-" not in tab.text()
     tab.click("Close this message")
+    with (tmp_path / "large.csv").open("wb") as large:
+        large.truncate(2_000_000_000)
+    tab.upload(tmp_path / "large.csv")
+    tab.sees("The file is too large: this page takes up to 500 MB")
     evil = "<img src=x onerror=alert(1)>"
     rows = [f"{evil}{i},{20 + i},{'FM'[i % 2]},</script><b>{i % 3}" for i in range(12)]
     text = "\n".join([f"name,age,sex,{evil}", *rows, ""])
@@ -293,6 +325,20 @@ def test_what_is_wrong_is_said(served: Served, tab: Tab, tmp_path: Path) -> None
     assert tab.run("document.querySelectorAll('img[src=x]').length") == 0
 
 
+def test_many_columns_are_shown_in_parts(served: Served, tab: Tab, tmp_path: Path) -> None:
+    """Hundreds of cards at once would freeze the page; each column has its card all the same."""
+    names = [f"c{i}" for i in range(40)]
+    rows = [",".join(str(i * (j + 1) % 7) for j in range(40)) for i in range(30)]
+    (tmp_path / "wide.csv").write_text("\n".join([",".join(names), *rows, ""]))
+    tab.upload(tmp_path / "wide.csv")
+    tab.sees("Columns 33 to 40", 60)
+    assert tab.run("document.querySelectorAll('section.card').length") == 16
+    tab.click("Columns 33 to 40")
+    tab.choose("Role of c39", "Left out")
+    judged(tab)
+    assert tab.run("document.querySelectorAll('section.card').length") == 8
+
+
 def test_nobody_else_comes_in(served: Served) -> None:
     """Without the token, with another host or origin, and with two gigabytes: a clear no."""
 
@@ -306,6 +352,9 @@ def test_nobody_else_comes_in(served: Served) -> None:
             return error.code
 
     port = served.base.rpartition(":")[2]
+    for address in ("127.0.0.2", "::1"):
+        with pytest.raises(OSError, match=r"\[Errno"):
+            socket.create_connection((address, int(port)), 5)
     cookie = {"Cookie": f"anonymip-{port}={served.address.partition('token=')[2]}"}
     assert status("/") == 403
     assert status("/_nicegui_ws/socket.io/?EIO=4&transport=polling") == 403

@@ -116,7 +116,7 @@ def test_the_lines_of_python_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 )
 def test_what_is_no_question_is_refused(given: object) -> None:
     """A project's file may be anybody's."""
-    with pytest.raises(InputError, match="question"):
+    with pytest.raises(InputError, match="project"):
         Asked.of(given)
 
 
