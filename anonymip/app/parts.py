@@ -92,6 +92,14 @@ def code(title: str, text: Callable[[], str]) -> None:
         ui.html(escape(text()), sanitize=False, tag="pre").classes("code")
 
 
+def selection(
+    label: str, choices: Any, value: object, put: Callable[[Any], object], kind: str = ""
+) -> Any:
+    """Show a list to choose from; what is chosen is handed on."""
+    made = ui.select(choices, value=value, label=label, on_change=lambda event: put(event.value))
+    return made.props("outlined dense options-dense").classes(kind)
+
+
 def button(
     text: str, act: Callable[[], Any] | None = None, *, go: bool = False, icon: str | None = None
 ) -> Any:

@@ -9,13 +9,15 @@ from typing import Any
 
 from nicegui import ui
 
-from anonymip.app.parts import Page, button, code, heading, picture, told
+from anonymip.app.parts import Page, button, code, heading, picture, selection, told
 from anonymip.app.question import ENDINGS, RECODINGS
 from anonymip.app.texts import say, words
 from anonymip.cli.rules import LIMITING
 
 #: Largest k of the slider; larger ones are typed.
 _MOST = 50
+#: What a curve does not depend on.
+_NOT_OF_CURVES = ("k", "effort", "ending")
 
 
 def show(page: Page) -> None:
@@ -72,9 +74,9 @@ class _Question:
         if self._page.act(begin):
             self._page.go(step)
 
-    def _set(self, name: str, value: Any, *, clears: bool = True) -> None:
+    def _set(self, name: str, value: Any) -> None:
         setattr(self._asked, name, value)
-        if clears:
+        if name not in _NOT_OF_CURVES:
             self._page.session.curve = {}
         self.same.refresh()
 
@@ -87,7 +89,7 @@ class _Question:
 
         def put(event: Any) -> None:
             if event.value is not None and event.value >= 1:
-                self._set("k", int(event.value), clears=False)
+                self._set("k", int(event.value))
                 tell()
 
         most = max(2, min(_MOST, self._page.session.looked["rows"]))
@@ -128,18 +130,10 @@ class _Question:
         limited = asked.recoding in LIMITING
         with ui.element("div").classes("fields broad"):
             self._number("suppressed", "most_suppressed", limited, 0, 100, step=0.5)
-            ui.select(
-                words("efforts"),
-                value=asked.effort,
-                label=say("question.effort"),
-                on_change=lambda event: self._set("effort", event.value, clears=False),
-            ).props("outlined dense options-dense")
-            ui.select(
-                list(ENDINGS),
-                value=asked.ending,
-                label=say("question.ending"),
-                on_change=lambda event: self._set("ending", event.value, clears=False),
-            ).props("outlined dense options-dense")
+            put = partial(self._set, "effort")
+            selection(say("question.effort"), words("efforts"), asked.effort, put)
+            put = partial(self._set, "ending")
+            selection(say("question.ending"), list(ENDINGS), asked.ending, put)
             for text, name, least in (
                 ("l", "l_diversity", 1),
                 ("distinct", "distinct_diversity", 1),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from nicegui import ui
 
-from anonymip.app.parts import Page, heading, table, told
+from anonymip.app.parts import Page, heading, selection, table, told
 from anonymip.app.texts import capital, say, words
 
 
@@ -75,21 +77,13 @@ def choosing(page: Page, *, compared: bool = True) -> dict[str, str]:
         page.refresh()
 
     with ui.element("div").classes("line"):
-        ui.select(
-            labels,
-            value=name,
-            label=say("release.which"),
-            on_change=lambda event: choose(event.value, other),
-        ).props("outlined dense options-dense").style("min-width: 16rem")
+        wide = "min-width: 16rem"
+        selection(say("release.which"), labels, name, lambda one: choose(one, other)).style(wide)
         if compared and len(labels) > 1:
             others = {
                 "": say("release.nothing"),
                 **{one: text for one, text in labels.items() if one != name},
             }
-            ui.select(
-                others,
-                value=other if other in others else "",
-                label=say("release.against"),
-                on_change=lambda event: choose(name, event.value),
-            ).props("outlined dense options-dense").style("min-width: 16rem")
+            against = other if other in others else ""
+            selection(say("release.against"), others, against, partial(choose, name)).style(wide)
     return labels

@@ -12,7 +12,7 @@ from typing import Any
 from nicegui import run, ui
 
 from anonymip.app.guard import LARGEST
-from anonymip.app.parts import Page, button, heading, table, told
+from anonymip.app.parts import Page, button, heading, selection, table, told
 from anonymip.app.session import TABLES, Session
 from anonymip.app.texts import capital, say, words
 from anonymip.errors import InputError
@@ -165,14 +165,8 @@ class _Card:
                 ),
                 "soft",
             )
-            ui.select(
-                words("roles"),
-                value=role,
-                label=say("card.role", name=self._name),
-                on_change=lambda event: self._change(
-                    self._session.set_role, self._name, event.value
-                ),
-            ).props("outlined dense options-dense")
+            put = partial(self._change, self._session.set_role, self._name)
+            selection(say("card.role", name=self._name), words("roles"), role, put)
             told(
                 say(
                     "table.why",
@@ -205,7 +199,8 @@ class _Card:
         with ui.element("div").classes("fields"):
             if hierarchy is None:
                 kind = known.get("kind") or self._column["kind"]
-                self._select("card.kind", "kind", words("kinds"), kind, "wide", redraw=True)
+                put = partial(self._change, self._session.declare, self._name, "kind")
+                selection(say("card.kind"), words("kinds"), kind, put, "wide")
             choices = dict(words("coarse"))
             fitting = {
                 "groups": len(self._column["values"] or range(_MOST + 1)) <= _MOST,
@@ -215,12 +210,8 @@ class _Card:
             for one, fits in fitting.items():
                 if not fits and coarse != one:
                     del choices[one]
-            ui.select(
-                choices,
-                value=coarse,
-                label=say("card.coarse", name=self._name),
-                on_change=lambda event: self._change(self._set_coarse, event.value),
-            ).props("outlined dense options-dense").classes("wide")
+            put = partial(self._change, self._set_coarse)
+            selection(say("card.coarse", name=self._name), choices, coarse, put, "wide")
         if hierarchy is not None:
             with ui.element("div").classes("fields"):
                 getattr(self, f"_{coarse}")(hierarchy)
@@ -259,12 +250,8 @@ class _Card:
             self._text(key, str(hierarchy["domain"][place]), partial(put, place))
 
     def _mask(self, hierarchy: dict[str, Any]) -> None:
-        ui.select(
-            words("sides"),
-            value=hierarchy["mask"],
-            label=say("card.side"),
-            on_change=lambda event: self._session.amend(hierarchy, "mask", event.value),
-        ).props("outlined dense options-dense").classes("wide")
+        put = partial(self._session.amend, hierarchy, "mask")
+        selection(say("card.side"), words("sides"), hierarchy["mask"], put, "wide")
 
         def keep(text: str) -> None:
             numbers = [int(_number(one)) for one in text.split(",") if one.strip()]
@@ -275,10 +262,7 @@ class _Card:
         told(say("card.as_file_hint"), "soft wide")
 
     def _as_file(self) -> None:
-        def write() -> None:
-            self._session.write_hierarchy(self._name)
-
-        self._page.act(write)
+        self._page.act(self._session.write_hierarchy, self._name)
 
     def _groups(self, hierarchy: dict[str, Any]) -> None:
         groups = {one: name for name, values in hierarchy["groups"].items() for one in values}
@@ -303,12 +287,9 @@ class _Card:
     def _file(self, hierarchy: str) -> None:
         names = sorted(path.name for path in self._session.folder.glob("*.csv"))
         choices = sorted({*(one for one in names if one != self._session.table), hierarchy})
-        ui.select(
-            choices,
-            value=hierarchy,
-            label=say("card.file"),
-            on_change=lambda event: self._declare("hierarchy", event.value),
-        ).props(f'outlined dense options-dense hint="{say("card.file_hint")}"').classes("wide")
+        put = partial(self._declare, "hierarchy")
+        made = selection(say("card.file"), choices, hierarchy, put, "wide")
+        made.props(f'hint="{say("card.file_hint")}"')
 
     def _schema(self, hierarchy: dict[str, Any]) -> None:
         told(json.dumps(hierarchy, ensure_ascii=False), "soft wide")
@@ -323,8 +304,8 @@ class _Card:
                 self._values()
             else:
                 self._ends(kind)
-        policies = words("policies")
-        self._select("card.missing", "missing", policies, known.get("missing", ""), "wide")
+        policy, put = known.get("missing", ""), partial(self._declare, "missing")
+        selection(say("card.missing"), words("policies"), policy, put, "wide")
         cap = self._session.asked.caps.get(self._name)
         self._text("card.cap", "" if cap is None else f"{cap:g}", self._set_cap, "wide")
 
@@ -367,32 +348,13 @@ class _Card:
             hint = f"{say('card.seen', low=seen[0], high=seen[1])}; {hint}"
         told(hint, "soft wide")
         if is_date:
-            units = words("units")
             self._field("card.format", "format", str)
-            self._select("card.precision", "precision", units, self._known.get("precision", "day"))
+            unit, finest = self._known.get("precision", "day"), partial(self._declare, "precision")
+            selection(say("card.precision"), words("units"), unit, finest)
         else:
             self._field("card.step", "precision", _number, "wide")
         self._field("card.below", "at_least", read)
         self._field("card.above", "at_most", read)
-
-    def _select(
-        self,
-        text: str,
-        key: str,
-        choices: dict[str, str],
-        value: str,
-        kind: str = "",
-        *,
-        redraw: bool = False,
-    ) -> None:
-        def put(event: Any) -> None:
-            self._declare(key, event.value)
-            if redraw:
-                self.build.refresh()
-
-        ui.select(choices, value=value, label=say(text), on_change=put).props(
-            "outlined dense options-dense"
-        ).classes(kind)
 
     def _field(self, text: str, key: str, read: Callable[[str], Any], kind: str = "") -> None:
         value = self._known.get(key, "")
