@@ -45,12 +45,11 @@ OTHERS = {
     "app/session.py:Desk.new": "a folder of mode 700",
     "app/server.py:serve": "a folder of mode 700",
     "app/session.py:Session._write_schema": "into a folder of mode 700",
-    "app/session.py:Session.open_project": "a folder of mode 700",
+    "app/session.py:Session._fresh": "a folder of mode 700",
     "app/session.py:Session.project": "into memory",
-    "app/session.py:Session.put": "into a folder of mode 700",
     "app/table_step.py:_upload": "into a folder of mode 700",
-    "app/work.py:_bring": "into a folder of mode 700",
-    "app/work.py:_write_hierarchy": "into a file that is staged",
+    "app/work.py:bring": "into a folder of mode 700",
+    "app/work.py:write_hierarchy": "into a file that is staged",
     "cli/app.py:run": "nothing: the null device",
     "cli/hierarchies.py:hierarchy": "into a file that is staged",
     "exact/split_carry/checkpoint.py:Checkpoint.write": "into a file that is staged",
@@ -308,8 +307,8 @@ def by_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "codes.csv").write_text("zip,sex\n02138,F\n02139,M\n02138,F\n02139,M\n")
     (folder / "s.toml").write_text('[attributes.zip]\nhierarchy = {mask = "right"}\n')
     text = (folder / "s.toml").read_text()
-    work.writing_hierarchy(folder, "codes.csv", text, "zip", folder / "zip.csv")(Budget())
-    work.releasing(folder, "codes.csv", "s.toml", Asked(k=2), "release-1")(Budget())
+    work.write_hierarchy(folder, "codes.csv", text, "zip", folder / "zip.csv", Budget())
+    work.make_release(folder, "codes.csv", "s.toml", Asked(k=2), "release-1", Budget())
     for name in ("codes.csv", "s.toml", "schema.toml"):
         (folder / name).unlink()
 
@@ -469,7 +468,7 @@ RUNS = (
     Run(
         "the page",
         by_the_page,
-        ("app/work.py:_release", "app/work.py:_write_hierarchy"),
+        ("app/work.py:make_release", "app/work.py:write_hierarchy"),
         private=("zip.csv",),
         public=("release-1.csv", "release-1.csv.manifest.json", "release-1.html"),
     ),

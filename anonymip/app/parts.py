@@ -78,18 +78,20 @@ def table(
     return shown
 
 
-def code(title: str, text: Callable[[], str]) -> None:
+def code(title: str, text: str) -> None:
     """Show a text to copy, with a button that does so."""
     with ui.element("div").classes("stack tight"):
         with ui.element("div").classes("line"):
             heading(title, 3)
-
-            def copy() -> None:
-                ui.clipboard.write(text())
-                ui.notify(say("question.copied"))
-
-            button(say("question.copy"), copy, icon="content_copy")
-        ui.html(escape(text()), sanitize=False, tag="pre").classes("code")
+            copying = button(say("question.copy"), icon="content_copy")
+        shown = ui.html(escape(text), sanitize=False, tag="pre").classes("code")
+    # Browsers let pages copy while a click lasts, which a way over the server may not.
+    copied = f"navigator.clipboard.writeText(getHtmlElement({shown.id}).textContent)"
+    copying.on(
+        "click",
+        lambda: ui.notify(say("question.copied")),
+        js_handler=f"() => {copied}.then(() => emit())",
+    )
 
 
 def selection(

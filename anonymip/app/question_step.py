@@ -67,8 +67,8 @@ class _Question:
         heading(say("question.copy_title"), 2)
         told(say("question.copy_intro"), "soft")
         name, table, schema = session.next_name(), str(session.table), "schema.toml"
-        code(say("question.command"), lambda: asked.command(table, schema, name))
-        code(say("question.python"), lambda: asked.python(table, schema, name))
+        code(say("question.command"), asked.command(table, schema, name))
+        code(say("question.python"), asked.python(table, schema, name))
 
     def _leave(self, begin: Callable[[], None], step: str) -> None:
         if self._page.act(begin):

@@ -57,7 +57,7 @@ def show(page: Page) -> None:
     made = asked.command(table, files[3], name)
     check = join(["anonymip", "verify", table, files[0], "--schema", files[3]])
     with ui.element("div").classes("card"):
-        code(say("save.command"), lambda: f"{made}\n{check}")
+        code(say("save.command"), f"{made}\n{check}")
 
 
 def _download(page: Page, text: str, file: str) -> None:

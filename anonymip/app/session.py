@@ -44,7 +44,7 @@ class Session:
     """The state of one tab; it survives a reload of its page.
 
     `schema`: what TOML makes of a schema file. `curve`: loss and bound by k. `releases`: what
-    :func:`anonymip.app.work.releasing` tells, by name. `version`: counts changes, for pages.
+    :func:`anonymip.app.work.make_release` tells, by name. `version`: counts changes, for pages.
     """
 
     folder: Path
@@ -113,10 +113,10 @@ class Session:
             self.path_of(name)
         fresh = self._fresh()
         if incoming is None:
-            task = work.bringing(fresh.folder, name)
+            task = partial(work.bring, fresh.folder, name)
         else:
             incoming.replace(fresh.folder / name)
-            task = work.looking(fresh.folder, name)
+            task = partial(work.look_at, fresh.folder, name, None)
 
         def looked(_: object, found: dict[str, Any]) -> None:
             fresh.table = found.pop("table", name)
@@ -135,7 +135,7 @@ class Session:
             self._take_columns(found)
             self._changed()
 
-        task = work.looking(self.folder, self.table, name)
+        task = partial(work.look_at, self.folder, self.table, name)
         self.begin(say("job.look", name=name), {name: task}, looked)
 
     def _take_columns(self, found: dict[str, Any]) -> None:
@@ -214,8 +214,8 @@ class Session:
             self.schema["attributes"][column],
         )
         path = self.path_of(re.sub(r"[^\w.-]", "-", name))
-        task = work.writing_hierarchy(
-            self.folder, str(self.table), self.schema_text(), column, path
+        task = partial(
+            work.write_hierarchy, self.folder, str(self.table), self.schema_text(), column, path
         )
 
         def written(_: object, found: str) -> None:
@@ -266,7 +266,7 @@ class Session:
         self.curve, asked = curve, Asked(**asdict(self.asked))
         schema = self._write_schema("schema.toml")
         tasks = {
-            k: work.weighing(self.folder, str(self.table), schema, asked, k)
+            k: partial(work.weigh, self.folder, str(self.table), schema, asked, k)
             for k in work.ks_up_to(self.looked["rows"])
         }
 
@@ -283,7 +283,7 @@ class Session:
         self.refuse_busy()
         name, asked = self.next_name(), Asked(**asdict(self.asked))
         schema = self._write_schema(f"{name}.toml")
-        task = work.releasing(self.folder, str(self.table), schema, asked, name)
+        task = partial(work.make_release, self.folder, str(self.table), schema, asked, name)
 
         def released(_: object, found: dict[str, Any]) -> None:
             self.releases[name] = found
@@ -378,10 +378,10 @@ class Session:
                 raise
             raise InputError(say("project.none")) from error
         folder, table = opened.folder, str(opened.table)
-        tasks: dict[Any, work.Task] = {"": work.looking(folder, table, "schema.toml")}
+        tasks: dict[Any, work.Task] = {"": partial(work.look_at, folder, table, "schema.toml")}
         for name in opened.releases:
             files = opened.files_of(name)
-            tasks[name] = work.verifying(folder, table, files[-1], files[0])
+            tasks[name] = partial(work.judge, folder, table, files[-1], files[0])
 
         def opened_again(name: str, found: dict[str, Any]) -> None:
             if name:

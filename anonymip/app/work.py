@@ -12,7 +12,6 @@ import tomllib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -105,12 +104,8 @@ class Job:
             self.running = False
 
 
-def looking(folder: Path, table: str, schema: str | None = None) -> Task:
-    """Return the task that looks at a table; a schema says what its columns are."""
-    return partial(_look, folder, table, schema)
-
-
-def _look(folder: Path, table: str, schema: str | None, budget: Budget) -> Data:
+def look_at(folder: Path, table: str, schema: str | None, budget: Budget) -> Data:
+    """Look at a table; a schema says what its columns are."""
     from anonymip.instances import inspect, read_schema, read_table
     from anonymip.instances.columns import missing_rows
 
@@ -156,19 +151,15 @@ def _ends(values: Any, form: Any) -> list[str]:
     return [f"{numbers.min():.10g}", f"{numbers.max():.10g}"] if len(numbers) else []
 
 
-def bringing(folder: Path, instance: str) -> Task:
-    """Return the task that writes a built-in table into a folder, and looks at it."""
-    return partial(_bring, folder, instance)
-
-
-def _bring(folder: Path, instance: str, budget: Budget) -> Data:
+def bring(folder: Path, instance: str, budget: Budget) -> Data:
+    """Write a built-in table into a folder, and look at it."""
     from anonymip.instances import load_instance
     from anonymip.instances.readers import as_pandas
 
     budget.report(say("job.reading"))
     table = builtin_file(instance)
     as_pandas(load_instance(instance).original).to_csv(folder / table, index=False)
-    return {**_look(folder, table, None, budget), "table": table}
+    return {**look_at(folder, table, None, budget), "table": table}
 
 
 def builtin_file(instance: str) -> str:
@@ -176,14 +167,10 @@ def builtin_file(instance: str) -> str:
     return "".join(sign if sign.isalnum() else "-" for sign in instance) + ".csv"
 
 
-def writing_hierarchy(folder: Path, table: str, schema: str, column: str, path: Path) -> Task:
-    """Return the task that writes the hierarchy of a column into a file."""
-    return partial(_write_hierarchy, folder, table, schema, column, path)
-
-
-def _write_hierarchy(
+def write_hierarchy(
     folder: Path, table: str, schema: str, column: str, path: Path, budget: Budget
 ) -> str:
+    """Write the hierarchy of a column into a file."""
     import csv
 
     from anonymip.files import writing
@@ -200,12 +187,8 @@ def _write_hierarchy(
     return path.name
 
 
-def weighing(folder: Path, table: str, schema: str, asked: Asked, k: int) -> Task:
-    """Return the task that finds the loss at one k, and what no release can be below."""
-    return partial(_weigh, folder, table, schema, asked, k)
-
-
-def _weigh(folder: Path, table: str, schema: str, asked: Asked, k: int, budget: Budget) -> Data:
+def weigh(folder: Path, table: str, schema: str, asked: Asked, k: int, budget: Budget) -> Data:
+    """Find the loss at one k, and what no release can be below."""
     from anonymip.solving import solve
 
     with warnings.catch_warnings():
@@ -224,14 +207,10 @@ def _weigh(folder: Path, table: str, schema: str, asked: Asked, k: int, budget: 
     }
 
 
-def releasing(folder: Path, table: str, schema: str, asked: Asked, name: str) -> Task:
-    """Return the task that makes a release, its manifest and its report under a name."""
-    return partial(_release, folder, table, schema, asked, name)
-
-
-def _release(
+def make_release(
     folder: Path, table: str, schema: str, asked: Asked, name: str, budget: Budget
 ) -> Data:
+    """Make a release, its manifest and its report under a name."""
     from anonymip.cli.tasks import stage_release
     from anonymip.experiments.report import html_report
     from anonymip.files import writing
@@ -263,7 +242,7 @@ def _release(
         "cautions": list(dict.fromkeys([*cautions, *what_is_gone(release, show_names=True)])),
         "few": release.few_rows(),
         "figures": _figures(release),
-        "verified": _verdict(folder, table, schema, release_file, budget),
+        "verified": judge(folder, table, schema, release_file.name, budget),
         "asked": asdict(asked),
     }
 
@@ -294,16 +273,12 @@ def _figures(release: Any) -> list[tuple[str, str]]:
     ]
 
 
-def verifying(folder: Path, table: str, schema: str, release: str) -> Task:
-    """Return the task that has the verifier judge files."""
-    return partial(_verdict, folder, table, schema, folder / release)
-
-
-def _verdict(folder: Path, table: str, schema: str, release: Path, budget: Budget) -> Data:
+def judge(folder: Path, table: str, schema: str, release: str, budget: Budget) -> Data:
+    """Have the verifier judge files."""
     from anonymip.privacy import verify
 
     budget.report(say("job.verifying"))
-    found = verify(folder / table, release, schema=folder / schema)
+    found = verify(folder / table, folder / release, schema=folder / schema)
     return {"ok": found.ok, "told": found.summary()}
 
 

@@ -185,7 +185,8 @@ def test_a_messy_table_becomes_a_release_that_is_verified(
 
     # What is copied is what is shown.
     lines = tab.run("[...document.querySelectorAll('pre.code')][1].innerText")
-    tab.call("Browser.grantPermissions", permissions=["clipboardReadWrite"], origin=served.base)
+    rights = ["clipboardReadWrite", "clipboardSanitizedWrite"]
+    tab.call("Browser.grantPermissions", permissions=rights, origin=served.base)
     tab.press(
         "[...document.querySelectorAll('button')].filter(one => /Copy$/.test(one.innerText))[1]"
     )

@@ -510,15 +510,12 @@ def test_a_curve_that_is_stopped_keeps_whole_points(
     prepared(session)
     point = {"loss": 0.1, "bound": None, "optimal": False, "suppressed": 0}
 
-    def weighing(folder: Path, table: str, schema: str, asked: Any, k: int) -> Any:
-        def task(budget: Any) -> Any:
-            if k == 3:
-                budget.interrupt()
-            return point
+    def weigh(folder: Path, table: str, schema: str, asked: Any, k: int, budget: Any) -> Any:
+        if k == 3:
+            budget.interrupt()
+        return point
 
-        return task
-
-    monkeypatch.setattr(work, "weighing", weighing)
+    monkeypatch.setattr(work, "weigh", weigh)
     session.make_curve()
     assert list(settled(session).curve) == [2]
 
