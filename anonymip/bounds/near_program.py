@@ -352,6 +352,33 @@ class NearProgram:
         return True
 
 
+def take_out(members: Codes, left: Ints) -> bool:
+    """Take a set out of the rows (t,) that are left of each type, if they hold it."""
+    types, copies = np.unique(members, return_counts=True)
+    fits = bool((left[types] >= copies).all())
+    if fits:
+        left[types] -= copies
+    return fits
+
+
+def records_of(types: RowTypes, counts: Ints, k: int, sets: list[Codes]) -> list[list[int]]:
+    """Return the records of each set, and of what is left of types that are classes."""
+    order = np.argsort(types.inverse, kind="stable")
+    begin = np.searchsorted(types.inverse[order], np.arange(len(counts)))
+    groups: list[list[int]] = []
+    taken = np.zeros(len(counts), np.int64)
+    for members in sets:
+        group = []
+        for row_type in members.tolist():
+            group.append(int(order[begin[row_type] + taken[row_type]]))
+            taken[row_type] += 1
+        groups.append(group)
+    for row_type in np.flatnonzero(counts >= k).tolist():
+        first = begin[row_type] + taken[row_type]
+        groups.append(order[first : begin[row_type] + counts[row_type]].tolist())
+    return groups
+
+
 def can_make_classes(problem: Problem) -> bool:
     """Return whether the sets of the program are classes that the problem allows."""
     compiled = problem.compiled

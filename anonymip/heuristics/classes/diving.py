@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonymip.assignments import SUPPRESSED, Classes
-from anonymip.bounds.ladder import WeighedSets
-from anonymip.bounds.near_program import NearProgram, can_make_classes
+from anonymip.assignments import SUPPRESSED
+from anonymip.bounds.near_program import NearProgram, can_make_classes, records_of, take_out
 from anonymip.bounds.nearest_neighbour import lowered_terms
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.errors import InputError, NoSolution
-from anonymip.heuristics.classes.k_member import k_member
 from anonymip.heuristics.growing.batch_growth import place_leftovers
 from anonymip.heuristics.growing.repair import finish
-from anonymip.instances.microdata import RowTypes
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Codes, Ints
 from anonymip.runtime.budget import Budget
@@ -40,8 +37,6 @@ _ROUNDS, _NEAR, _NODES, _MORE = 2, 60, 200, 5
 _JOINING = 20_000_000
 #: Times its k-set term a dual becomes at most.
 _HIGHEST = 8.0
-#: The least share of a set of a bound that is worth a class.
-_WEIGHED = 0.1
 
 
 def diving(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> Solution:
@@ -156,70 +151,15 @@ class _Dive:
                 break
             if kept >= _AT_MOST * some and share < _SURE:
                 break
-            if _fits(members[place], self._left):
+            if take_out(members[place], self._left):
                 self.sets.append(members[place].copy())
                 kept += 1
         return kept
 
 
-def _fits(members: Codes, left: Ints) -> bool:
-    """Take a set out of the rows (t,) that are left of each type, if they hold it."""
-    types, copies = np.unique(members, return_counts=True)
-    fits = bool((left[types] >= copies).all())
-    if fits:
-        left[types] -= copies
-    return fits
-
-
-def kept_of(problem: Problem, weighed: WeighedSets) -> Ints:
-    """Return (n,) classes of the sets that the program of a bound takes most of, as they fit.
-
-    Who is in none has the label of a suppressed record. `problem`: for which
-    :func:`~anonymip.bounds.near_program.can_make_classes` holds. Complexity: O(c log c) for c sets.
-    """
-    counts, some = weighed.counts, weighed.shares >= _WEIGHED
-    free = np.where(counts >= problem.k, counts - problem.k, counts)
-    best = weighed.members[some][np.argsort(-weighed.shares[some], kind="stable")]
-    sets = [one for one in best if _fits(one, free)]
-    labels = np.full(problem.n, SUPPRESSED, np.int64)
-    for label, group in enumerate(_groups(weighed.types, counts, problem.k, sets)):
-        labels[group] = label
-    return labels
-
-
-def with_the_rest(problem: Problem, labels: Ints, budget: Budget, seed: int) -> Solution:
-    """Return a release of some classes (n,) where the rows left have classes of k-member."""
-    watch, left = Stopwatch(), np.flatnonzero(labels == SUPPRESSED)
-    if len(left) >= problem.k:
-        part = problem.replace(microdata=problem.microdata.take(left))
-        grown = k_member(part, budget=budget, seed=seed).assignment
-        assert isinstance(grown, Classes)
-        kept, labels = labels.max() + 1, labels.copy()
-        labels[left] = np.where(grown.labels == SUPPRESSED, SUPPRESSED, grown.labels + kept)
-    return finish(problem, labels, "diving", watch, budget=budget, seed=seed)
-
-
-def _groups(types: RowTypes, counts: Ints, k: int, sets: list[Codes]) -> list[list[int]]:
-    """Return the records of each set, and of what is left of types that are classes."""
-    order = np.argsort(types.inverse, kind="stable")
-    begin = np.searchsorted(types.inverse[order], np.arange(len(counts)))
-    groups: list[list[int]] = []
-    taken = np.zeros(len(counts), np.int64)
-    for members in sets:
-        group = []
-        for row_type in members.tolist():
-            group.append(int(order[begin[row_type] + taken[row_type]]))
-            taken[row_type] += 1
-        groups.append(group)
-    for row_type in np.flatnonzero(counts >= k).tolist():
-        first = begin[row_type] + taken[row_type]
-        groups.append(order[first : begin[row_type] + counts[row_type]].tolist())
-    return groups
-
-
 def _labels(problem: Problem, duals: RecordDuals, sets: list[Codes]) -> Ints:
     """Return (n,) labels: of the sets, of what repeats, and of those that join them."""
-    groups = _groups(duals.types, duals.counts, duals.k, sets)
+    groups = records_of(duals.types, duals.counts, duals.k, sets)
     labels = np.full(problem.n, SUPPRESSED, np.int64)
     for group in groups:
         labels[group] = 0

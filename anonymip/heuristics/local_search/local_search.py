@@ -13,7 +13,6 @@ from anonymip.assignments import SUPPRESSED, Assignment, Classes
 from anonymip.bounds.near_program import can_make_classes
 from anonymip.effort import EFFORTS, MAY_GAIN, check_effort
 from anonymip.errors import InputError, NoSolution, argument
-from anonymip.heuristics.classes.diving import kept_of, with_the_rest
 from anonymip.heuristics.growing.outliers import without, without_outliers
 from anonymip.heuristics.growing.repair import finish, rehomed
 from anonymip.heuristics.local_search.batches import improve_in_batches
@@ -29,10 +28,12 @@ from anonymip.heuristics.local_search.squared_errors import are_squared, improve
 from anonymip.heuristics.local_search.starts import (
     BEST,
     DIVING,
+    kept_of,
     make_start,
     make_starts,
     may_dive,
     starts_of,
+    with_the_rest,
 )
 from anonymip.orders.arrangement import OrderedByValues
 from anonymip.problem import Problem

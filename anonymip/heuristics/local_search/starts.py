@@ -6,12 +6,19 @@ import importlib
 from collections.abc import Callable, Iterator
 from types import MappingProxyType
 
-from anonymip.bounds.near_program import can_make_classes
+import numpy as np
+
+from anonymip.assignments import SUPPRESSED, Classes
+from anonymip.bounds.ladder import WeighedSets
+from anonymip.bounds.near_program import can_make_classes, records_of, take_out
 from anonymip.errors import InputError, NoSolution, unknown_name
 from anonymip.extensions import EXACT_STARTS
+from anonymip.heuristics.growing.repair import finish
 from anonymip.heuristics.local_search.squared_errors import are_squared
 from anonymip.problem import Problem, has_rules
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
 
 #: The name that stands for several methods.
@@ -44,6 +51,8 @@ _SEVERAL, _EVALUATED = 2_000, 300
 _ONE, _LARGE = ("k-member", 50_000), "greedy-search"
 #: Records up to which squared errors begin with distances, in time that grows with their square.
 _BY_DISTANCE = 30_000
+#: The least share of a set of a bound that is worth a class.
+_WEIGHED = 0.1
 #: Records up to which a thorough effort dives too.
 _DIVING = 50_000
 #: A start gets at most this part of the time that is left.
@@ -95,6 +104,34 @@ def make_starts(problem: Problem, budget: Budget, seed: int) -> Iterator[Solutio
         yield first
     if not found:
         yield make_start(problem, "greedy-search", "", budget, seed)
+
+
+def kept_of(problem: Problem, weighed: WeighedSets) -> Ints:
+    """Return (n,) classes of the sets that the program of a bound takes most of, as they fit.
+
+    Who is in none has the label of a suppressed record. `problem`: for which
+    :func:`~anonymip.bounds.near_program.can_make_classes` holds. Complexity: O(c log c) for c sets.
+    """
+    counts, some = weighed.counts, weighed.shares >= _WEIGHED
+    free = np.where(counts >= problem.k, counts - problem.k, counts)
+    best = weighed.members[some][np.argsort(-weighed.shares[some], kind="stable")]
+    sets = [one for one in best if take_out(one, free)]
+    labels = np.full(problem.n, SUPPRESSED, np.int64)
+    for label, group in enumerate(records_of(weighed.types, counts, problem.k, sets)):
+        labels[group] = label
+    return labels
+
+
+def with_the_rest(problem: Problem, labels: Ints, budget: Budget, seed: int) -> Solution:
+    """Return a release of some classes (n,) where the rows left have classes of k-member."""
+    watch, left = Stopwatch(), np.flatnonzero(labels == SUPPRESSED)
+    if len(left) >= problem.k:
+        part = problem.replace(microdata=problem.microdata.take(left))
+        grown = make_start(part, _ONE[0], "", budget, seed).assignment
+        assert isinstance(grown, Classes)
+        kept, labels = labels.max() + 1, labels.copy()
+        labels[left] = np.where(grown.labels == SUPPRESSED, SUPPRESSED, grown.labels + kept)
+    return finish(problem, labels, DIVING, watch, budget=budget, seed=seed)
 
 
 def starts_of(problem: Problem) -> list[str]:

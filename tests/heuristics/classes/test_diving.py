@@ -30,9 +30,10 @@ from anonymip.bounds.near_program import NearProgram, SetProgram
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.effort import EFFORTS
 from anonymip.enumeration import pricing
-from anonymip.heuristics.classes.diving import diving, kept_of, with_the_rest
+from anonymip.heuristics.classes.diving import diving
 from anonymip.heuristics.local_search import starts
 from anonymip.heuristics.local_search.local_search import local_search
+from anonymip.heuristics.local_search.starts import kept_of, with_the_rest
 from anonymip.runtime import stepping
 from tests.random_problems import LOSSES, larger_microdata
 
