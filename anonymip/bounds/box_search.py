@@ -27,12 +27,7 @@ from anonymip.bounds.near_search import (
     sort_by_loss,
 )
 from anonymip.objectives.kernels.class_loss import ends_loss
-from anonymip.objectives.kernels.growing_sets import (
-    add_row,
-    copy_set,
-    empty_set,
-    losses_with,
-)
+from anonymip.objectives.kernels.growing_sets import add_row, copy_set, empty_set, losses_with
 from anonymip.runtime.arrays import Floats
 from anonymip.runtime.kernels import kernel
 

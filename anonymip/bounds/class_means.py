@@ -85,12 +85,7 @@ class Numbers:
     #: Shares of these duals that are proven one after the other, each with the share of what k
     #: records gain by it on average that a box is not looked into for: in tables with records far
     #: off all others most boxes are narrow ones among the crowd, which add next to nothing.
-    rungs: tuple[tuple[float, float], ...] = (
-        (0.8, 0.6),
-        (0.92, 0.2),
-        (0.96, 0.08),
-        (1.0, 0.04),
-    )
+    rungs: tuple[tuple[float, float], ...] = ((0.8, 0.6), (0.92, 0.2), (0.96, 0.08), (1.0, 0.04))
     #: By which share a set's duals stay below its squared errors where they have to be lowered:
     #: around a set that they meet the boxes would have to be narrow.
     margin: float = 0.01

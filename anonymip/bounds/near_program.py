@@ -173,14 +173,7 @@ class NearPricing:
         def step(amount: int) -> int:
             return int(
                 _near_step(
-                    self._search,
-                    floors,
-                    radii,
-                    worth,
-                    self._near,
-                    self._held,
-                    cursor,
-                    amount,
+                    self._search, floors, radii, worth, self._near, self._held, cursor, amount
                 )
             )
 

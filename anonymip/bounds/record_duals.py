@@ -41,11 +41,7 @@ from anonymip.bounds.nearest_neighbour import suppresses
 from anonymip.bounds.set_search import least_slack
 from anonymip.enumeration.cluster_sets import exact_losses
 from anonymip.enumeration.merging import loss_scale
-from anonymip.objectives.kernels.growing_sets import (
-    add_row,
-    empty_set,
-    losses_with,
-)
+from anonymip.objectives.kernels.growing_sets import add_row, empty_set, losses_with
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget

@@ -16,12 +16,7 @@ import numpy as np
 
 from anonymip.certificates.check import Rejected, Table
 from anonymip.errors import InputError, UnsupportedObjective
-from anonymip.objectives.language.tables import (
-    CAPPED,
-    LossTables,
-    losses_of_pairs,
-    square_losses,
-)
+from anonymip.objectives.language.tables import CAPPED, LossTables, losses_of_pairs, square_losses
 from anonymip.objectives.losses.squared_error import SSE
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform

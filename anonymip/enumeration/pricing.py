@@ -339,13 +339,7 @@ class Pricing:
         below = threshold + self._rounding(given, cuts)
         at = _roots(order, np.arange(len(order)), order, below)
         return self._search(
-            given,
-            cuts,
-            at,
-            threshold,
-            max_columns=max_columns,
-            max_nodes=max_nodes,
-            budget=budget,
+            given, cuts, at, threshold, max_columns=max_columns, max_nodes=max_nodes, budget=budget
         )
 
     def _ranked(self, duals: ArrayLike) -> tuple[Floats, Ints]:

@@ -9,12 +9,7 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anonymip.enumeration.cluster_sets import (
-    ClusterSets,
-    Found,
-    gather_sets,
-    lexicographic_order,
-)
+from anonymip.enumeration.cluster_sets import ClusterSets, Found, gather_sets, lexicographic_order
 from anonymip.enumeration.merging import (
     MergedRows,
     capped_tables,

@@ -375,10 +375,6 @@ class ModelRun:
         self.trace.append(f"{reason}: {FAILED}{what}")
         kept = self.solution(found.assignment, Stopped.ERROR)
         by_search = None if searched is None else searched.bound
-        for known in (
-            lower_bound_of(self.problem, effort=self._late_effort),
-            by_search,
-            bound,
-        ):
+        for known in (lower_bound_of(self.problem, effort=self._late_effort), by_search, bound):
             kept = kept if known is None else kept.with_bound(known)
         return kept

@@ -178,17 +178,7 @@ def neighbour_order(problem: Problem, budget: Budget) -> Ints:
     def step(amount: int) -> int:
         return int(
             _chain_step(
-                rows,
-                tree,
-                monotone,
-                state,
-                alive,
-                candidates,
-                chain,
-                cursor,
-                amount,
-                stack,
-                bounds,
+                rows, tree, monotone, state, alive, candidates, chain, cursor, amount, stack, bounds
             )
         )
 

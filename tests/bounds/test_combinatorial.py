@@ -42,11 +42,7 @@ COLUMNS = (Column((1.0, 2.0, 4.0, 9.0, 12.0)), Column((5.0, 0.0, 1.0, 1.0, 3.0))
 
 @pytest.mark.parametrize(
     ("loss", "rung"),
-    [
-        (LOSSES["gcp"], "dual ascent"),
-        (LOSSES["curved"], "dual ascent"),
-        (PRODUCT, "k-sets"),
-    ],
+    [(LOSSES["gcp"], "dual ascent"), (LOSSES["curved"], "dual ascent"), (PRODUCT, "k-sets")],
 )
 def test_monotone_losses_are_bounded_by_duals_of_records(loss: object, rung: str) -> None:
     """Whatever the tier; the bound is no lower than the terms of nearest neighbours together."""

@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 from anonymip import Diversity, Microdata, Problem, census
 from anonymip.enumeration.merging import capped_tables, merge_rows, search_rows
 from anonymip.enumeration.pricing import UNLIMITED, cuts_of_rows
-from anonymip.enumeration.rooted_search import (
-    COMPLETE,
-    CRAMPED,
-    FULL,
-    OUT_OF_NODES,
-    search_columns,
-)
+from anonymip.enumeration.rooted_search import COMPLETE, CRAMPED, FULL, OUT_OF_NODES, search_columns
 from anonymip.enumeration.rooted_state import (
     ROOT,
     SIZE,

@@ -19,11 +19,7 @@ from anonymip.bounds.patterns.pattern_duals import (
 )
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.problem import Problem
-from anonymip.recodings.output_rows import (
-    priced_patterns,
-    refuse_unshared,
-    rows_alike,
-)
+from anonymip.recodings.output_rows import priced_patterns, refuse_unshared, rows_alike
 from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel

@@ -122,8 +122,7 @@ def check_certificate(path: str | Path) -> Certificate:
 
 def _not_proven(path: str | Path, reason: str) -> VerificationFailed:
     return VerificationFailed(
-        f"{path} proves nothing: {reason}",
-        remedy="Ask who made it for the file as it was written",
+        f"{path} proves nothing: {reason}", remedy="Ask who made it for the file as it was written"
     )
 
 

@@ -11,12 +11,7 @@ from anonymip.assignments import Assignment
 from anonymip.effort import EFFORTS, check_effort
 from anonymip.enumeration.merging import row_types
 from anonymip.enumeration.squared_errors import are_priced
-from anonymip.errors import (
-    AnonymipError,
-    InputError,
-    NoSolution,
-    UnsupportedObjective,
-)
+from anonymip.errors import AnonymipError, InputError, NoSolution, UnsupportedObjective
 from anonymip.exact.capped import solve_within_limit
 from anonymip.exact.classes.small import compare_exactly
 from anonymip.exact.column_generation.conditions import column_rules, rules_of_relaxation

@@ -21,12 +21,7 @@ from anonymip.exact.column_generation.conditions import (
     release_of,
     sets_as_columns,
 )
-from anonymip.exact.column_generation.pricing import (
-    Centre,
-    Master,
-    Prices,
-    Relaxed,
-)
+from anonymip.exact.column_generation.pricing import Centre, Master, Prices, Relaxed
 from anonymip.exact.column_generation.run import Run
 from anonymip.exact.column_generation.settings import FEW, NUMBERS, Settings
 from anonymip.exact.set_partitioning.branch_and_bound import solve_pool
@@ -73,11 +68,7 @@ def improve_by_neighbourhoods(
         solved += 1
         chosen = parts.around(seed, release)
         before = sum(costs[place] for place in chosen)
-        new = parts.best(
-            [release[place] for place in chosen],
-            before * (1.0 - _NEAR.gain),
-            budget,
-        )
+        new = parts.best([release[place] for place in chosen], before * (1.0 - _NEAR.gain), budget)
         budget.report("neighbouring sets chosen again", done=solved)
         if new is None:
             continue
@@ -106,11 +97,7 @@ def columns_below(
     threshold = run.loss - centre.value
     for _ in range(_NEAR.times):
         found = prices.all_below(
-            centre.multipliers,
-            master.cuts,
-            threshold,
-            max_columns=_NEAR.pool,
-            budget=budget,
+            centre.multipliers, master.cuts, threshold, max_columns=_NEAR.pool, budget=budget
         )
         if found.complete:
             return found.columns.and_also(master.known.all())
@@ -144,10 +131,7 @@ class _Neighbourhoods:
         scores = np.add.reduceat(shared[members], starts) / sizes
         order = np.argsort(-scores, kind="stable")
         room = _NEAR.records - len(release[seed])
-        most = max(
-            _NEAR.sets,
-            int(np.searchsorted(np.cumsum(sizes[order]), room, side="right")),
-        )
+        most = max(_NEAR.sets, int(np.searchsorted(np.cumsum(sizes[order]), room, side="right")))
         return [seed, *(places[at] for at in order[:most].tolist() if scores[at] > 0)]
 
     def best(self, sets: list[Ints], below: float, budget: Budget) -> list[int] | None:
@@ -320,8 +304,7 @@ class Improver:
         start = np.bincount(np.array(places, np.int64), minlength=len(columns))
         reduced = master.reduced_costs(centre.multipliers, columns)
         most = min(
-            max(_IMPROVING.whole_least, _IMPROVING.whole * run.rules.types),
-            _IMPROVING.whole_most,
+            max(_IMPROVING.whole_least, _IMPROVING.whole * run.rules.types), _IMPROVING.whole_most
         )
         chosen = np.zeros(len(columns), np.bool_)
         chosen[np.argsort(reduced, kind="stable")[:most]] = True

@@ -121,10 +121,7 @@ class ListedColumns:
 
     def __init__(self, rules: ColumnRules, budget: Budget) -> None:
         sets = enumerate_sets(
-            rules.problem,
-            max_size=rules.largest,
-            max_sets=_PRICING.most_listed,
-            budget=budget,
+            rules.problem, max_size=rules.largest, max_sets=_PRICING.most_listed, budget=budget
         )
         self.stopped = None if sets.complete else budget.stop_reason()
         if not sets.complete and self.stopped is None:

@@ -7,11 +7,7 @@ from typing import Unpack
 
 from anonymip.assignments import Assignment
 from anonymip.errors import InputError, NoSolution, unknown_name
-from anonymip.exact.freeform.every_size import (
-    needs_every_size,
-    solve_every_size,
-    too_many_sets,
-)
+from anonymip.exact.freeform.every_size import needs_every_size, solve_every_size, too_many_sets
 from anonymip.exact.freeform.pair_assignment import (
     best_partners,
     cover_of_pairs,

@@ -17,11 +17,7 @@ from anonymip.exact.patterns.group_master import (
     solve_groups,
     triple_bound,
 )
-from anonymip.exact.patterns.neighbourhoods import (
-    improve_nearby,
-    places_of,
-    solve_restricted,
-)
+from anonymip.exact.patterns.neighbourhoods import improve_nearby, places_of, solve_restricted
 from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.exact.trust import refuse_refuted, slack_of, trusted_bound
 from anonymip.runtime.arrays import Flags, Floats, Ints
@@ -313,10 +309,7 @@ def _best_of(duals: PatternDuals, labels: Ints, number: int) -> tuple[Ints | Non
         return other, _losses_by_component(duals, other, labels, number)
     losses = _losses_by_component(duals, other, labels, number)
     better = (losses < upper)[labels]
-    return (
-        np.where(better[duals.pair_types], other, amounts),
-        np.minimum(losses, upper),
-    )
+    return (np.where(better[duals.pair_types], other, amounts), np.minimum(losses, upper))
 
 
 def _losses_by_component(

@@ -70,10 +70,7 @@ def _form(duals: PatternDuals, pairs: Ints) -> StandardForm:
     filled = coo_array(
         (
             np.concatenate([ones, np.full(used, -float(program.k))]),
-            (
-                np.concatenate([row, np.arange(used)]),
-                np.concatenate([at, count + np.arange(used)]),
-            ),
+            (np.concatenate([row, np.arange(used)]), np.concatenate([at, count + np.arange(used)])),
         ),
         shape=(used, width),
     )
@@ -117,12 +114,7 @@ def _whole(form: StandardForm, values: Floats, count: int, solver: str) -> Ints:
 def _vertex(form: StandardForm) -> Floats:
     """Return an optimal vertex of a linear program that is known to have a point."""
     found = solve_linear_program(
-        form.cost,
-        form.matrix,
-        form.row_lower,
-        form.row_upper,
-        lower=form.lower,
-        upper=form.upper,
+        form.cost, form.matrix, form.row_lower, form.row_upper, lower=form.lower, upper=form.upper
     )
     if found is None:
         raise SolverError(

@@ -130,18 +130,7 @@ def _in_all_three(odd: csr_array, weights: Floats, triples: Ints) -> Floats:
 
 
 #: Sizes of T and divisors where every type is covered once; triples with d = 2 are found exactly.
-PLAIN_SHAPES = (
-    (4, 3),
-    (5, 2),
-    (5, 3),
-    (7, 2),
-    (7, 4),
-    (8, 3),
-    (9, 2),
-    (11, 2),
-    (11, 3),
-    (11, 4),
-)
+PLAIN_SHAPES = ((4, 3), (5, 2), (5, 3), (7, 2), (7, 4), (8, 3), (9, 2), (11, 2), (11, 3), (11, 4))
 
 #: No T of types that are covered more than once is larger.
 _LARGEST = 8

@@ -13,12 +13,7 @@ from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import InvalidAssignment
 from anonymip.exact.split_carry.checkpoint import Checkpoint, Fingerprint, resumed
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
-from anonymip.exact.split_carry.segments import (
-    Segment,
-    SegmentRun,
-    links_budget,
-    run_segments,
-)
+from anonymip.exact.split_carry.segments import Segment, SegmentRun, links_budget, run_segments
 from anonymip.exact.split_carry.state import (
     BOUND,
     LINKS,

@@ -87,8 +87,7 @@ def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped
     losses, stack, bounds = np.empty(k + 1), np.empty(DEEPEST, np.int64), np.empty(DEEPEST)
     looked = np.zeros(1, np.int64)
     step = partial(
-        _search_step,
-        *(tree, state, counts, k, found, cursor, losses, stack, bounds, looked),
+        _search_step, *(tree, state, counts, k, found, cursor, losses, stack, bounds, looked)
     )
     stopped = run_in_steps(step, len(counts), budget, "nearest rows", first=100)
     return found, stopped

@@ -79,13 +79,7 @@ def hilbert(
     else:
         labels, stopped = cut_in_batches(problem, records, budget)
     return finish(
-        problem,
-        labels,
-        "hilbert",
-        watch,
-        budget=budget,
-        stopped=stopped,
-        options={"cells": cells},
+        problem, labels, "hilbert", watch, budget=budget, stopped=stopped, options={"cells": cells}
     )
 
 

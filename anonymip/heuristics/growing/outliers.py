@@ -39,11 +39,7 @@ _NEAR = 60
 
 
 def without_outliers(
-    problem: Problem,
-    labels: Ints,
-    rehome: Rehome,
-    budget: Budget,
-    improve: Improve | None = None,
+    problem: Problem, labels: Ints, rehome: Rehome, budget: Budget, improve: Improve | None = None
 ) -> Ints:
     """Return labels with the records left out whose leaving saves most, no more than may be.
 

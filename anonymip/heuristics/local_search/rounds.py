@@ -375,14 +375,7 @@ class _Rounds:
 
         def step(amount: int) -> int:
             done = trials_step(
-                state.rules,
-                state.current,
-                self._work,
-                trials,
-                widest,
-                heat,
-                cursor,
-                amount,
+                state.rules, state.current, self._work, trials, widest, heat, cursor, amount
             )
             return len(trials.draws) if self._spent else int(done)
 
@@ -459,14 +452,7 @@ class _Rounds:
 
         def step(amount: int) -> int:
             return self._done(
-                sweep_step(
-                    state.rules,
-                    state.current,
-                    self._work,
-                    near,
-                    cursor,
-                    amount,
-                )
+                sweep_step(state.rules, state.current, self._work, near, cursor, amount)
             )
 
         return run_in_steps(

@@ -7,12 +7,7 @@ import numpy as np
 from anonymip.assignments import SUPPRESSED, Assignment, Patterns
 from anonymip.heuristics.patterns.open_rows import open_rows, pattern_of_records
 from anonymip.heuristics.patterns.pattern_greedy import PatternGreedy, pattern_greedy
-from anonymip.heuristics.patterns.row_moves import (
-    MADE,
-    find_others,
-    gathering,
-    try_all,
-)
+from anonymip.heuristics.patterns.row_moves import MADE, find_others, gathering, try_all
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import recoding_of
 from anonymip.runtime.budget import Budget
@@ -60,12 +55,7 @@ def pattern_search(
     shared = PatternGreedy.of(problem)
     state = open_rows(problem, shared.rows, first.assignment.index.astype(np.int64))
     work = gathering(
-        state,
-        shared.order,
-        shared.costs,
-        shared.price,
-        problem.k,
-        single=recoding.single_use,
+        state, shared.order, shared.costs, shared.price, problem.k, single=recoding.single_use
     )
     made, stopped = -1, budget.stop_reason()
     done = 0

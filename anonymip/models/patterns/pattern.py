@@ -223,9 +223,7 @@ def ask_for_rows(model: pyo.ConcreteModel, loss: float) -> None:
         expr=(None, bounded, loss), doc="the least loss is kept [unit of the objective]"
     )
     model.output_rows = pyo.Objective(
-        expr=total(list(model.used.values())),
-        sense=pyo.maximize,
-        doc="output rows in use",
+        expr=total(list(model.used.values())), sense=pyo.maximize, doc="output rows in use"
     )
 
 

@@ -11,15 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonymip import (
-    Mask,
-    NoSolution,
-    PatternGuided,
-    Problem,
-    Suppressions,
-    lower_bound,
-    objective,
-)
+from anonymip import Mask, NoSolution, PatternGuided, Problem, Suppressions, lower_bound, objective
 from anonymip.bounds.patterns.pattern_duals import (
     PatternDuals,
     PatternProgram,

@@ -267,10 +267,7 @@ def test_pairs_of_records_refuse_what_they_cannot_express(formulation: str, loss
 @pytest.mark.parametrize("rules", ["none", "distinct"])
 def test_squared_errors_are_proven(rules: str) -> None:
     """Sums of squared errors, of the members tier, against enumeration in plain Python."""
-    columns = (
-        Column((1.0, 2.5, 7.0, 7.5, 9.0, 30.0)),
-        Column((4.0, 0.0, 1.0, 8.0, 8.0, 3.0)),
-    )
+    columns = (Column((1.0, 2.5, 7.0, 7.5, 9.0, 30.0)), Column((4.0, 0.0, 1.0, 8.0, 8.0, 3.0)))
     obeyed = RULES[rules] or Rules()
     case = Case(columns, 2, LOSSES["gcp"], rules=RULES[rules])
     problem = case.problem().replace(objective=SSE("none"))

@@ -363,12 +363,7 @@ CLASSES_OF_CENSUS = [
     ("census-1k", 50, 3, 52.3947),
     ("census-1k", 50, 5, 85.5263),
 ]
-COVERS_OF_CENSUS = [
-    (14, 3, 11.5503),
-    (50, 3, 24.1588),
-    (50, 5, 42.9735),
-    (50, 10, 77.9118),
-]
+COVERS_OF_CENSUS = [(14, 3, 11.5503), (50, 3, 24.1588), (50, 5, 42.9735), (50, 10, 77.9118)]
 
 
 def rows_of_census(name: str, n: int) -> Microdata:

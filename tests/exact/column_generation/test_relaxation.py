@@ -25,11 +25,7 @@ from anonymip.exact.column_generation.pricing import (
     solve_relaxation,
 )
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut
-from anonymip.exact.set_partitioning.restricted_master import (
-    Columns,
-    KnownColumns,
-    Multipliers,
-)
+from anonymip.exact.set_partitioning.restricted_master import Columns, KnownColumns, Multipliers
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.solvers.linear_programs import solve_linear_program

@@ -8,15 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from anonymip import (
-    Budget,
-    InputError,
-    Mask,
-    NoSolution,
-    PatternGuided,
-    Problem,
-    load_instance,
-)
+from anonymip import Budget, InputError, Mask, NoSolution, PatternGuided, Problem, load_instance
 from anonymip.assignments import Patterns
 from anonymip.exact.patterns.pattern_fpt import pattern_fpt
 from anonymip.status import Stopped

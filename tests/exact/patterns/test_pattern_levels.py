@@ -187,9 +187,7 @@ def test_the_optimum_is_that_of_brute_force(
     assert below is None or below.value <= expected + 1e-9
     published = publish(solution, keep_order=True)
     for cells, row in zip(
-        published.frame[["town", "job", "age"]].to_numpy().tolist(),
-        rows,
-        strict=True,
+        published.frame[["town", "job", "age"]].to_numpy().tolist(), rows, strict=True
     ):
         assert any(
             [str(cell).replace("\\*", "*") for cell in cells]

@@ -12,12 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonymip import SSE, Classes, Problem
-from anonymip.exact.split_carry.carrying import (
-    CarryRule,
-    carry_rule,
-    divide_window,
-    new_outcome,
-)
+from anonymip.exact.split_carry.carrying import CarryRule, carry_rule, divide_window, new_outcome
 from anonymip.exact.split_carry.state import OPEN
 from tests.brute_force import Column, Rules
 from tests.random_problems import LOSSES, Case, tables

@@ -249,12 +249,7 @@ def test_slow_disks_are_written_less_often(path: Path, monkeypatch: pytest.Monke
 
 TREE = Hierarchy([["a", "x", "*"], ["b", "x", "*"], ["c", "y", "*"]])
 FRAME = pd.DataFrame(
-    {
-        "age": [1, 2, 3, 4, 5, 6],
-        "sex": list("fmfmfm"),
-        "zip": list("abcabc"),
-        "flu": list("uvwuvw"),
-    }
+    {"age": [1, 2, 3, 4, 5, 6], "sex": list("fmfmfm"), "zip": list("abcabc"), "flu": list("uvwuvw")}
 )
 
 

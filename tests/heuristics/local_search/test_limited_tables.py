@@ -10,15 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonymip import (
-    Apart,
-    Cap,
-    Diversity,
-    EquivalenceClasses,
-    Microdata,
-    Problem,
-    census,
-)
+from anonymip import Apart, Cap, Diversity, EquivalenceClasses, Microdata, Problem, census
 from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.local_search.current_classes import CurrentRelease
 from anonymip.heuristics.local_search.local_search import local_search

@@ -106,12 +106,7 @@ def test_rules_are_kept_from_any_start(case: Case, data: st.DataObject) -> None:
 
 
 @settings(max_examples=40)
-@given(
-    tables(),
-    st.sampled_from([FALLING, PRODUCT]),
-    st.booleans(),
-    st.data(),
-)
+@given(tables(), st.sampled_from([FALLING, PRODUCT]), st.booleans(), st.data())
 def test_losses_that_fall_and_losses_without_tables(
     columns: tuple[Column, ...], loss: object, worst: bool, data: st.DataObject
 ) -> None:
@@ -379,8 +374,7 @@ def test_through_solve(people: Problem) -> None:
 
 
 @pytest.mark.parametrize(
-    "given_options",
-    [{"from_method": "magic"}, {"patience": 0}, {"window": 61}, {"window": -2}],
+    "given_options", [{"from_method": "magic"}, {"patience": 0}, {"window": 61}, {"window": -2}]
 )
 def test_options_out_of_range_are_refused(
     people: Problem, given_options: dict[str, object]

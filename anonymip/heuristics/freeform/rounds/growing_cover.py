@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anonymip.assignments import Cover
-from anonymip.heuristics.freeform.set_growth import (
-    SetStates,
-    increase,
-    rebuild,
-    set_loss,
-    take,
-)
+from anonymip.heuristics.freeform.set_growth import SetStates, increase, rebuild, set_loss, take
 from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed

@@ -64,12 +64,7 @@ class StartingBudget(Budget):
         left = budget.remaining()
         moment = math.inf if left is None else time.monotonic() + left * NUMBERS.start_moment
         return cls(
-            budget.deadline,
-            budget.progress,
-            budget._interrupted,
-            budget._whole,
-            find_start,
-            moment,
+            budget.deadline, budget.progress, budget._interrupted, budget._whole, find_start, moment
         )
 
     def stop_reason(self) -> Stopped | None:
