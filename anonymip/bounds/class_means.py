@@ -107,45 +107,32 @@ OPEN, LOWERED = 0, 1
 
 
 class MeanSearch(Packed):
-    """The branch and bound: boxes within boxes, each with the records that its sets may hold.
+    """The branch and bound: boxes within boxes, each with the records that its sets may hold."""
 
-    Parameters
-    ----------
-    points, counts
-        (t, m) row types as points, and (t,) the rows of each.
-    duals, floors
-        (t,) what is proven, lowered where it does not hold, and feasible duals known before.
-    low, high, terms_of
-        (levels + 1, m) boxes, one to spare, and which term each attribute has in them: 0, 1, 2 for
-        the widest, the narrowest and those between.
-    split, side
-        (levels,) the attribute that is halved, and how many halves have been taken up.
-    begin, types, terms
-        (levels + 1,) where the types of a box begin, (places,) these, and (places,) the sums of
-        their terms but for the attribute that is halved.
-    chosen, least
-        (k,) the set of the least terms, and these.
-    lowered
-        (r, k) sets whose duals were lowered.
-    work, state
-        (1,) terms computed, and (2,) counters.
-    """
-
+    #: (t, m) row types as points, and (t,) the rows of each.
     points: Floats
     counts: Ints
+    #: (t,) what is proven, lowered where it does not hold, and feasible duals known before.
     duals: Floats
     floors: Floats
+    #: (levels + 1, m) boxes, one to spare, and which term each attribute has in them: 0, 1, 2 for
+    #: the widest, the narrowest and those between.
     low: Floats
     high: Floats
     terms_of: Ints
+    #: (levels,) the attribute that is halved, and how many halves have been taken up.
     split: Ints
     side: Ints
+    #: (levels + 1,) where the types of a box begin, (places,) these, and (places,) the sums of
+    #: their terms but for the attribute that is halved.
     begin: Ints
     types: Codes
     terms: Floats
+    #: (k,) the set of the least terms, and these.
     chosen: Ints
     least: Floats
-    lowered: Codes
+    lowered: Codes  # (r, k) sets whose duals were lowered
+    #: (1,) terms computed, and (2,) counters.
     work: Floats
     state: Ints
 
@@ -445,12 +432,7 @@ class MeanDuals:
     `problem`: classes with the objective SSE. `terms`: (n,) what each record adds at least to the
     squared errors of its class.
 
-    Attributes
-    ----------
-    proven
-        (t,) the best feasible duals so far.
-    done
-        Work so far.
+    `proven`: (t,) the best feasible duals so far. `done`: work so far.
     """
 
     def __init__(self, problem: Problem, terms: Floats, budget: Budget) -> None:

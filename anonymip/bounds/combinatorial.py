@@ -113,8 +113,6 @@ def squared_error_bound(problem: Problem, *, budget: Budget | None = None) -> Bo
     `problem`: equivalence classes with the objective SSE. `budget`: when it ends, records not
     looked at count as 0.
 
-    Notes
-    -----
     Distances are lowered by their rounding errors. Complexity: k neighbours of every record in a
     k-d tree.
     """

@@ -46,39 +46,24 @@ from anonymip.tolerances import LOSS_RELATIVE
 
 @dataclass(frozen=True)
 class CoverNumbers:
-    """Numbers that steer the bounds of the weaker notions, chosen by the benchmark `weak-notions`.
+    """Steering of the bounds of the weaker notions, chosen by the benchmark `weak-notions`."""
 
-    Parameters
-    ----------
-    types
-        Most row types by effort: the work of a round grows with their third power.
-    rounds
-        Most rounds of prices by effort.
-    gap
-        Gap to the linear program at which the rounds end, relative.
-    slack
-        What a box has to gain to be looked for, as a share of the bound a record.
-    nodes
-        Most nodes around a record, by effort.
-    share
-        Share of the duals in the prices, and of the best prices the rest.
-    rows
-        Most records that a box becomes a column of at a time.
-    """
-
+    #: Most row types by effort: the work of a round grows with their third power.
     types: Mapping[str, int] = field(
         default_factory=lambda: MappingProxyType({"quick": 120, "normal": 400, "thorough": 1_200})
     )
+    #: Most rounds of prices by effort.
     rounds: Mapping[str, int] = field(
         default_factory=lambda: MappingProxyType({"quick": 12, "normal": 40, "thorough": 150})
     )
+    #: Gap to the linear program at which the rounds end, relative.
     gap: Mapping[str, float] = field(
         default_factory=lambda: MappingProxyType({"quick": 5e-2, "normal": 2e-2, "thorough": 2e-3})
     )
-    slack: float = 5e-4
-    nodes: int = 20_000
-    share: float = 0.5
-    rows: int = 10
+    slack: float = 5e-4  # what a box has to gain to be looked for, as a share of the bound a record
+    nodes: int = 20_000  # most nodes around a record, by effort
+    share: float = 0.5  # share of the duals in the prices, and of the best prices the rest
+    rows: int = 10  # most records that a box becomes a column of at a time
 
 
 NUMBERS = CoverNumbers()

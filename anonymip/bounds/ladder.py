@@ -133,8 +133,6 @@ def ladder_bound(
     `budget`: ends the work; what was reached until then is a bound. Returns: None where nearest
     neighbours bound nothing either, or the objective has no tables.
 
-    Notes
-    -----
     Exact up to rounding, by which every dual is lowered. Counts work and not seconds: the same
     effort gives the same bound, and more effort none that is lower. Complexity: exponential in k
     for one row, but ended after a number of losses with what is proven until then.

@@ -254,12 +254,8 @@ class NearProgram:
 
     It begins with duals that were raised a little.
 
-    Attributes
-    ----------
-    sets
-        The program of the sets that are known.
-    aims, lowest, highest
-        (t,) how high the duals may be by these, and between which they lie.
+    `aims`, `lowest`, `highest`: (t,) how high the duals may be by these, and between which they
+    lie.
     """
 
     def __init__(self, duals: RecordDuals, budget: Budget) -> None:
@@ -270,6 +266,7 @@ class NearProgram:
         self._added: int | None = None
         self._unit = float(np.abs(duals.duals).mean())
         self._pricing = NearPricing(duals.problem, duals.types, duals.search)
+        #: The program of the sets that are known.
         self.sets = SetProgram(duals.counts, duals.k, self._unit or 1.0)
         self.lowest, self.highest = np.fmin(duals.floors, 0.0), duals.highest(NUMBERS.stages[0][0])
         self.aims = np.clip(NUMBERS.first * duals.duals, self.lowest, self.highest)

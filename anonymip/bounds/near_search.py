@@ -47,126 +47,79 @@ _SHORT = 12
 
 
 class NearLists(Packed):
-    """Lists of near types, and the workspace of searches for sets of them.
+    """Lists of near types, and the workspace of searches for sets of them."""
 
-    Parameters
-    ----------
-    types, losses, bounds, within
-        (room,) the lists, one behind the other: types, the record loss of the partial set with
-        each, and what sets leave at least in which it is the furthest, or that it is beyond.
-    begin, end, at
-        (k + 1,) where the list lies of what a set of so many rows may take in, and the next.
-    duals
-        (k + 1,) duals of the rows of the partial set, summed.
-    chosen
-        (k + 1,) type that a set of so many rows has taken in.
-    sets
-        (k + 1, ...) what it covers.
-    used
-        (t,) rows of each type in the partial set.
-    top
-        (k,) highest duals.
-    bin_tops, bin_filled, bin_bounds
-        (bins, k), (bins,), (bins,) highest duals of each bin of losses, how many there are, and a
-        bound.
-    """
-
+    #: (room,) the lists, one behind the other: types, the record loss of the partial set with each,
+    #: and what sets leave at least in which it is the furthest, or that it is beyond.
     types: Ints
     losses: Floats
     bounds: Floats
     within: Floats
+    #: (k + 1,) where the list lies of what a set of so many rows may take in, and the next.
     begin: Ints
     end: Ints
     at: Ints
-    duals: Floats
-    chosen: Ints
-    sets: GrowingSets
-    used: Ints
-    top: Floats
+    duals: Floats  # (k + 1,) duals of the rows of the partial set, summed
+    chosen: Ints  # (k + 1,) type that a set of so many rows has taken in
+    sets: GrowingSets  # (k + 1, ...) what it covers
+    used: Ints  # (t,) rows of each type in the partial set
+    top: Floats  # (k,) highest duals
+    #: (bins, k), (bins,), (bins,) highest duals of each bin of losses, how many there are, and a
+    #: bound.
     bin_tops: Floats
     bin_filled: Ints
     bin_bounds: Floats
 
 
 class Boxes(Packed):
-    """Boxes of sets: what all sets of a box cover, and the list of who may be in them.
+    """Boxes of sets: what all sets of a box cover, and the list of who may be in them."""
 
-    Parameters
-    ----------
-    begin, end
-        (boxes,) the list of each.
-    bounds, sides, cuts
-        (boxes,) what its sets leave at least, and where it is divided: by the values of a side of a
-        term on this or that side of the cut.
-    sets
-        (boxes + 1, ...) what all sets of each cover; in the last line what one set covers.
-    open, free
-        (boxes,) a heap of those to be divided, the least bound first, and those no longer in use.
-    held
-        (3,) how many are open, free, and were ever in use.
-    picked, picked_duals
-        (k,) members of a set beside the own rows and the furthest, and their duals, falling.
-    last, loss
-        (1,) the furthest member, and what a record of the set loses.
-    """
-
+    #: (boxes,) the list of each.
     begin: Ints
     end: Ints
+    #: (boxes,) what its sets leave at least, and where it is divided: by the values of a side of a
+    #: term on this or that side of the cut.
     bounds: Floats
     sides: Ints
     cuts: Floats
+    #: (boxes + 1, ...) what all sets of each cover; in the last line what one set covers.
     sets: GrowingSets
+    #: (boxes,) a heap of those to be divided, the least bound first, and those no longer in use.
     open: Ints
     free: Ints
-    held: Ints
+    held: Ints  # (3,) how many are open, free, and were ever in use
+    #: (k,) members of a set beside the own rows and the furthest, and their duals, falling.
     picked: Ints
     picked_duals: Floats
+    #: (1,) the furthest member, and what a record of the set loses.
     last: Ints
     loss: Floats
 
 
 class NearSearch(Packed):
-    """All that the search for sets around a row reads and writes.
+    """All that the search for sets around a row reads and writes."""
 
-    Parameters
-    ----------
-    k
-        Rows of a set.
-    rows, terms, counts, tree
-        The row types: their values with the loss, numbers of rows, and a k-d tree over them.
-    state, lists, boxes
-        Workspaces.
-    near, near_losses, nodes, node_bounds
-        Workspaces of the search in the tree.
-    work
-        (1,) losses computed, nodes of the tree among them.
-    best
-        (k,) types of the set that leaves least; -1 comes first if none is known.
-    reached
-        (1,) the highest dual so far.
-    binding
-        (t, k) types of a set that kept the dual of each type from its cap, or loses least.
-    open
-        (t,) whether more work may find more of what a row of each type loses at least.
-    """
-
-    k: int
+    k: int  # rows of a set
+    #: The row types: their values with the loss, numbers of rows, and a k-d tree over them.
     rows: KernelRows
     terms: TermRows
     counts: Ints
     tree: BoxTree
+    #: Workspaces.
     state: ClassState
     lists: NearLists
     boxes: Boxes
+    #: Workspaces of the search in the tree.
     near: Codes
     near_losses: Floats
     nodes: Ints
     node_bounds: Floats
-    work: Ints
-    best: Ints
-    reached: Floats
+    work: Ints  # (1,) losses computed, nodes of the tree among them
+    best: Ints  # (k,) types of the set that leaves least; -1 comes first if none is known
+    reached: Floats  # (1,) the highest dual so far
+    #: (t, k) types of a set that kept the dual of each type from its cap, or loses least.
     binding: Codes
-    open: Flags
+    open: Flags  # (t,) whether more work may find more of what a row of each type loses at least
 
 
 def new_near_search(problem: Problem, tables: LossTables) -> tuple[NearSearch, RowTypes, int]:

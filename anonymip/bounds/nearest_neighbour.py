@@ -254,8 +254,6 @@ def k_set_terms(problem: Problem, budget: Budget, most: float) -> Floats:
     `most`: sets looked at, shared among the distinct rows. Where they or the budget do not reach,
     a term is what the sets that were not completed lose already.
 
-    Notes
-    -----
     Sets of rows grow by the order of their loss beside the record, all of one size at a time; one
     that loses as much as a known set of k is dropped, since a monotone loss only grows.
     """

@@ -32,10 +32,8 @@ class PairSums:
     `search`: of sets of `k` rows, with losses that pairs bound. Complexity: a search in a k-d tree
     for every row type.
 
-    Attributes
-    ----------
-    duals
-        (t,) of a row of each type, without what all sets lose alike; 0 where it is not computed.
+    `duals`: (t,) of a row of each type, without what all sets lose alike; 0 where it is not
+    computed.
     """
 
     def __init__(self, search: NearSearch, k: int) -> None:

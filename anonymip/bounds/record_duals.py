@@ -83,18 +83,8 @@ class RecordDuals:
     where that cannot be improved, it stays. `most`: losses that may be computed in all, times the
     columns that they look at.
 
-    Attributes
-    ----------
-    duals
-        (t,) of a row of each type, without what all sets lose alike.
-    floors
-        (t,) what a row of each type loses at least in any set of k, without what all lose alike.
-    problem, k, types, counts
-        As given; the row types, and (t,) how many rows each has.
-    search
-        Of sets around a row.
-    budget
-        Ends the work; another may take its place.
+    `problem`, `k`, `types`, `counts`: as given; the row types, and (t,) how many rows each has.
+    `search`: of sets around a row. `budget`: ends the work; another may take its place.
     """
 
     def __init__(self, problem: Problem, terms: Floats, most: float, budget: Budget) -> None:
@@ -105,10 +95,12 @@ class RecordDuals:
         self.budget, self._constant = budget, full.constant
         self.problem, self.k, self.types = problem, problem.k, types
         self._inverse, self.counts = types.inverse, self.search.counts
+        #: (t,) of a row of each type, without what all sets lose alike.
         self.duals = terms[types.first] - self._constant
         self._columns = max(1, columns)
         self._most = most / self._columns
         self._sweeping: _Sweep | None = None
+        #: (t,) what a row of each type loses at least in any set of k, without what all lose alike.
         self.floors = self.duals
         self.pairs = np.full(len(self.duals), -np.inf)
 

@@ -53,37 +53,21 @@ class DualProof:
 
     The reduced cost of a set is its cost less the duals of its members, plus for every cut its
     dual times floor(members among its records / divisor), plus the dual of the number of sets.
-
-    Parameters
-    ----------
-    duals
-        (n,) of the records; alike records have equal ones.
-    smallest, largest
-        Records of an admissible set.
-    weight
-        What a set costs: ``"size"``, its record loss once for every member (classes), or ``"one"``,
-        once (covers).
-    coverage
-        How many of the chosen sets each record lies in.
-    count_dual
-        Of there being at most `count_limit` sets; at least 0.
-    count_limit
-        None where nothing is known.
-    cuts
-        With their duals.
-    pool
-        Where the bound is more than the value of the duals: the sets that are left, over which an
-        integer program was solved. Otherwise None.
     """
 
-    duals: Floats
+    duals: Floats  # (n,) of the records; alike records have equal ones
+    #: Records of an admissible set.
     smallest: int
     largest: int
+    #: What a set costs: ``"size"``, its record loss once for every member (classes), or ``"one"``,
+    #: once (covers).
     weight: Literal["size", "one"]
-    coverage: int
-    count_dual: float = 0.0
-    count_limit: int | None = None
-    cuts: tuple[CutDual, ...] = ()
+    coverage: int  # how many of the chosen sets each record lies in
+    count_dual: float = 0.0  # of there being at most `count_limit` sets; at least 0
+    count_limit: int | None = None  # None where nothing is known
+    cuts: tuple[CutDual, ...] = ()  # with their duals
+    #: Where the bound is more than the value of the duals: the sets that are left, over which an
+    #: integer program was solved. Otherwise None.
     pool: ColumnPool | None = None
 
     @property

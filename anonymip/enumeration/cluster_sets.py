@@ -20,39 +20,22 @@ _LARGEST_KEY = 2**62
 
 @dataclass(frozen=True, eq=False)
 class ClusterSets:
-    """Sets of records that may be classes, as counts of row types.
+    """Sets of records that may be classes, as counts of row types."""
 
-    Parameters
-    ----------
-    rows
-        The t row types.
-    offsets
-        (c + 1,) int64, where each of the c sets begins in `types` and `counts`.
-    types, counts
-        Row types of each set, ascending, and how many rows of each it holds (int32).
-    losses
-        (c,) float64, the class's part of the loss; with the aggregate ``"max"`` the loss of one
-        of its records.
-    reduced_costs
-        (c,) float64, losses less the duals of the rows.
-    complete
-        Whether these are all sets that were asked for.
-    reason
-        What ended the search early: ``"max_sets"``, ``"max_nodes"``, or the value of
-        :class:`~anonymip.status.Stopped`; None if it is complete.
-    nodes
-        Partial sets that were looked at.
-    """
-
-    rows: MergedRows
-    offsets: Ints
+    rows: MergedRows  # the t row types
+    offsets: Ints  # (c + 1,) int64, where each of the c sets begins in `types` and `counts`
+    #: Row types of each set, ascending, and how many rows of each it holds (int32).
     types: Codes
     counts: Codes
+    #: (c,) float64, the class's part of the loss; with the aggregate ``"max"`` the loss of one of
+    #: its records.
     losses: Floats
-    reduced_costs: Floats
-    complete: bool
+    reduced_costs: Floats  # (c,) float64, losses less the duals of the rows
+    complete: bool  # whether these are all sets that were asked for
+    #: What ended the search early: ``"max_sets"``, ``"max_nodes"``, or the value of
+    #: :class:`~anonymip.status.Stopped`; None if it is complete.
     reason: str | None
-    nodes: int
+    nodes: int  # partial sets that were looked at
 
     def __len__(self) -> int:
         """Return the number of sets."""

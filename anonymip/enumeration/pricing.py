@@ -58,20 +58,15 @@ _KEPT_ROOM = 100_000
 class RootedRun:
     """Searches for columns of up to `largest` rows, one after the other; the memory stays.
 
-    Attributes
-    ----------
-    found, nodes
-        Columns of the last search, and the partial sets that it looked at.
-    reason
-        What ended it early: ``"max_columns"``, ``"max_nodes"``, or the value of
-        :class:`~anonymip.status.Stopped`; None if nothing did.
-    complete
-        Whether it went through and gave no root up.
+    `found`, `nodes`: columns of the last search, and the partial sets that it looked at.
+    `complete`: whether it went through and gave no root up.
     """
 
     def __init__(self, rows: SearchRows, largest: int) -> None:
         self.rows, self._largest = rows, largest
         self.found = new_columns_found(1_000, 1_000 * largest)
+        #: What ended it early: ``"max_columns"``, ``"max_nodes"``, or the value of
+        #: :class:`~anonymip.status.Stopped`; None if nothing did.
         self.reason: str | None = None
         self.complete, self.nodes = False, 0
         self._path = new_rooted_path(rows, largest)
@@ -258,11 +253,6 @@ class Pricing:
     records, as a class does; ``"one"``, that loss once. Raises InputError if the sizes are out of
     range, or the weight is unknown; UnsupportedObjective if the loss has no tables, is not
     monotone, or is no sum over the records.
-
-    Attributes
-    ----------
-    types
-        The row types: records that are alike to loss, limits and diversity.
     """
 
     def __init__(self, problem: Problem, *, smallest: int, largest: int, weight: str) -> None:
@@ -275,6 +265,7 @@ class Pricing:
             raise InputError(f"weight is {weight!r}", remedy="Give 'size' or 'one'")
         _refuse_unfit(problem)
         self.problem, self.smallest, self.largest, self.weight = problem, smallest, largest, weight
+        #: The row types: records that are alike to loss, limits and diversity.
         self.types: RowTypes = row_types(problem)
         rows = type_rows(problem, self.types, capped_tables(problem))
         self._run = RootedRun(rows, largest)

@@ -118,17 +118,12 @@ class SquaredErrorPricing:
 
     `problem`: plain classes with the objective SSE. `smallest, largest`: fewest and most rows of a
     column.
-
-    Attributes
-    ----------
-    types
-        The row types: records that are alike.
     """
 
     def __init__(self, problem: Problem, *, smallest: int, largest: int) -> None:
         assert isinstance(problem.objective, SSE)
         self.problem, self.smallest, self.largest = problem, smallest, largest
-        self.types: RowTypes = row_types(problem)
+        self.types: RowTypes = row_types(problem)  # the row types: records that are alike
         first = self.types.first
         self._rows = SquaredRows(
             np.ascontiguousarray(problem.microdata.values[first], np.float64),

@@ -62,19 +62,9 @@ def solve_within_limit(
 ) -> Solution:
     """Return the best release under a limit of suppression that a method finds without one.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes, a limit of suppression and a loss that is summed.
-    solve
-        Solves problems without a limit.
-    budget
-        Ends the search.
-
-    Raises
-    ------
-    NoSolution
-        If every release that was found suppresses more records.
+    `problem`: with equivalence classes, a limit of suppression and a loss that is summed. `solve`:
+    solves problems without a limit. `budget`: ends the search. Raises NoSolution if every release
+    that was found suppresses more records.
     """
     best: Solution | None = None
     bounds: list[Bound] = []

@@ -64,30 +64,13 @@ def read_result(
 ) -> ReadResult:
     """Return the checked assignment that a solver's result means, and a bound.
 
-    Parameters
-    ----------
-    model
-        Holds the result's values.
-    result
-        Of the solver.
-    incumbent
-        The solution that the solver started from, kept if it found nothing better.
-    trust
-        How far the solver's numbers can be relied on.
-    settings
-        Of the solver: by options of the caller's own it may stop early.
-    compared
-        Returns a release that needs no solver, which its claims are held against; None if there
-        is none.
-
-    Raises
-    ------
-    SolverError
-        If what the solver returns does not survive the checks.
-    RefutedClaim
-        If a release is better than the solver says that any can be.
-    NoSolution
-        If there is neither a result nor a start, or no release obeys the rules.
+    `model`: holds the result's values. `result`: of the solver. `incumbent`: the solution that the
+    solver started from, kept if it found nothing better. `trust`: how far the solver's numbers can
+    be relied on. `settings`: of the solver: by options of the caller's own it may stop early.
+    `compared`: returns a release that needs no solver, which its claims are held against; None if
+    there is none. Raises SolverError if what the solver returns does not survive the checks;
+    RefutedClaim if a release is better than the solver says that any can be; NoSolution if there is
+    neither a result nor a start, or no release obeys the rules.
     """
     foreign = model.formulation not in FORMULATIONS
     if result.stopped is Stopped.INFEASIBLE and foreign:

@@ -60,8 +60,6 @@ def priced_sets(
     `degree` of what the duals of its records pay for: it may cost so many times as much beyond
     them.
 
-    Notes
-    -----
     With an upper bound the duals are those over the sets of releases better than it, so the bound
     is the lesser of the two.
     """

@@ -63,8 +63,6 @@ def ring_successors(cover: Cover) -> Ints | None:
 
     `cover`: every record lies in its own set.
 
-    Notes
-    -----
     On a ring of more than K records only the set of the next record lacks exactly the record
     itself; on one of K all sets are equal, and any closed order will do. What is found is checked.
     Complexity: O(n K^3) comparisons at worst, most of them of whole arrays.

@@ -113,8 +113,6 @@ def cycle_matching(
     published record, all different. `order`: (n,) records in random order. `rng`: source of
     randomness. Returns: empty if there is no perfect matching.
 
-    Notes
-    -----
     The paper walks from originals to published records; this is its mirror image, since a cover
     lists the originals of published records. The walk always closes: by Hall's condition the
     published records reached from the first one have at least as many open originals as they are,
@@ -201,33 +199,13 @@ def random_matchings(
     With as many of them as the degree the cover is used up: it falls into these matchings
     (König's theorem; Wong et al. [1]_, Lemma 1).
 
-    Parameters
-    ----------
-    cover
-        Regular; its records need not lie in their own sets.
-    count
-        How many, at most the degree.
-    rng
-        Source of randomness.
-    way
-        ``"random walks"`` of Goel, Kapralov and Khanna, or ``"cycle walks"`` of Wong et al., which
-        are slower. Matchings drawn in these ways are distributed differently, and evenly in
-        neither, which :func:`draw_matching` does not need.
+    `cover`: regular; its records need not lie in their own sets. `count`: how many, at most the
+    degree. `rng`: source of randomness. `way`: ``"random walks"`` of Goel, Kapralov and Khanna, or
+    ``"cycle walks"`` of Wong et al., which are slower. Matchings drawn in these ways are
+    distributed differently, and evenly in neither, which :func:`draw_matching` does not need.
+    Returns: (count, n) int32, the original of each published record. Raises InputError if there are
+    not so many, or the way is unknown; InvalidAssignment if the cover is not regular.
 
-    Returns
-    -------
-    matchings
-        (count, n) int32, the original of each published record.
-
-    Raises
-    ------
-    InputError
-        If there are not so many, or the way is unknown.
-    InvalidAssignment
-        If the cover is not regular.
-
-    Notes
-    -----
     Complexity: O(n log n) expected for each matching with random walks, O(n) cycles of O(edges)
     at worst with cycle walks.
 
@@ -276,8 +254,6 @@ def draw_matching(cover: Cover, rng: np.random.Generator, *, way: str = "random 
     published record. Raises InputError if the way is unknown; InvalidAssignment if a record does
     not lie in its own set and the cover has no matching.
 
-    Notes
-    -----
     A cover that is not regular (a degree for each record, or one of the weaker notions) need not
     fall into disjoint matchings. One matching is then drawn by cycle walks over its effective
     matches; the originals of a set are all possible, but not equally likely.

@@ -47,8 +47,6 @@ def regular_subgraph(
     (edges,) which entries of ``graph.members`` are chosen, or why there is no choice. Raises
     InputError if degrees are negative, or the two sides want different numbers of edges.
 
-    Notes
-    -----
     Dinic's algorithm: O(edges sqrt(edges)) as all inner edges have capacity 1.
 
     References
@@ -114,8 +112,6 @@ def circulation(n: int, tails: NDArray[np.integer], heads: NDArray[np.integer], 
 
     Raises ValueError if there is none: an edge lies on no cycle, or `most` is too small.
 
-    Notes
-    -----
     One unit on each edge leaves some nodes with more in than out; a largest flow takes the surplus
     to the nodes that lack it (Hoffman 1960). Complexity: one maximum flow.
     """

@@ -53,24 +53,12 @@ def export_model(
 ) -> ExportedModel:
     """Write a linear model with symbolic names; the file's ending says the format.
 
-    Parameters
-    ----------
-    model
-        Built by :func:`anonymip.build`; constraints of one's own are written too.
-    path
-        ``.lp``, ``.mps``, or ``.nl``. Names have no place in an NL file: ``.row`` and ``.col``
-        files beside it hold them.
-    outputs
-        Other files that these are put in place with; None puts them there at once.
+    `model`: built by :func:`anonymip.build`; constraints of one's own are written too. `path`:
+    ``.lp``, ``.mps``, or ``.nl``. Names have no place in an NL file: ``.row`` and ``.col`` files
+    beside it hold them. `outputs`: other files that these are put in place with; None puts them
+    there at once. Raises InputError if the ending is another one, the model is not linear, or it
+    has parts that no such file holds, such as disjunctions.
 
-    Raises
-    ------
-    InputError
-        If the ending is another one, the model is not linear, or it has parts that no such file
-        holds, such as disjunctions.
-
-    Notes
-    -----
     The file holds values of the table, as bounds and coefficients: it is as private as the table.
 
     Examples

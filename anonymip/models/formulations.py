@@ -20,30 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Formulation:
-    """A formulation: what it models, and its functions, as ``module:function`` or themselves.
+    """A formulation: what it models, and its functions, as ``module:function`` or themselves."""
 
-    Parameters
-    ----------
-    name
-        Name of the formulation.
-    recoding
-        Name of the recoding it models.
-    size, build, set_start, read
-        Its functions, or where they are found; the first refuses what the formulation does not
-        model.
-    fitting
-        Makes of a problem what its size is asked of, and refuses others; None: the problem itself.
-    also
-        Names of further recodings that it models.
-    """
-
-    name: str
-    recoding: str
+    name: str  # name of the formulation
+    recoding: str  # name of the recoding it models
+    #: Its functions, or where they are found; the first refuses what the formulation does not
+    #: model.
     size: str | Callable[..., int]
     build: str | Callable[..., ConcreteModel]
     set_start: str | Callable[..., None]
     read: str | Callable[..., Assignment]
-    also: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()  # names of further recodings that it models
+    #: Makes of a problem what its size is asked of, and refuses others; None: the problem itself.
     fitting: str | Callable[..., Any] | None = None
 
     def models(self, recoding: str) -> bool:

@@ -42,8 +42,6 @@ def lexicographic_parts(problem: Problem, k: int) -> Parts:
 
     `problem`: gives the table. `k`: least number of records of a part.
 
-    Notes
-    -----
     Where a part and its neighbour have exactly 2k records, the text of Section 5.3.1 moves, its
     Figure 8 merges; here they are moved. Complexity: O(n (m + log n)).
 

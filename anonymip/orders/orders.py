@@ -38,8 +38,6 @@ from anonymip.tolerances import LOSS_RELATIVE
 def stable_order(keys: Floats) -> Ints:
     """Return the places of the keys by rising keys; equal ones keep their order.
 
-    Notes
-    -----
     Runs of 1, 2, 4, ... places are merged. Complexity: O(n log n) time.
     """
     n = len(keys)
@@ -318,8 +316,6 @@ def hilbert_keys(points: Floats) -> Ints:
 
     `points`: (n, m) coordinates from 0 to 1. Returns: (n, words) int64.
 
-    Notes
-    -----
     The bit transposition of J. Skilling: Programming the Hilbert curve, AIP Conference Proceedings
     707, 2004, doi:10.1063/1.1751381. Complexity: O(n m bits).
     """

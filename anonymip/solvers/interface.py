@@ -133,67 +133,37 @@ def _is_whole(value: object) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class SolverResult:
-    """What a solver found.
+    """What a solver found."""
 
-    Parameters
-    ----------
-    stopped
-        Why the solver stopped.
-    values
-        Value of each variable, shape (variables,), in the order of the standard form; None
-        without an incumbent.
-    objective
-        Objective of `values` in the model's own sense; None without an incumbent. An adapter
-        puts in what its solver claims; :func:`anonymip.solvers.solve_model` replaces it by the
-        value computed from the point.
-    bound
-        Proven bound on the optimum in the model's own sense (from below when the model
-        minimises, from above when it maximises); None if unknown.
-    seconds
-        Wall-clock time of the solver, without the compilation of the model.
-    solver
-        Name and version, such as ``"HiGHS 1.15.1"``.
-    start_accepted
-        Whether the solver could use the start; None if none was given or it does not say.
-    nodes
-        Nodes of the search tree; None if the solver does not say.
-    """
-
-    stopped: Stopped
+    stopped: Stopped  # why the solver stopped
+    #: Value of each variable, shape (variables,), in the order of the standard form; None without
+    #: an incumbent.
     values: Floats | None
+    #: Objective of `values` in the model's own sense; None without an incumbent. An adapter puts in
+    #: what its solver claims; :func:`anonymip.solvers.solve_model` replaces it by the value
+    #: computed from the point.
     objective: float | None
+    #: Proven bound on the optimum in the model's own sense (from below when the model minimises,
+    #: from above when it maximises); None if unknown.
     bound: float | None
-    seconds: float
-    solver: str
+    seconds: float  # wall-clock time of the solver, without the compilation of the model
+    solver: str  # name and version, such as ``"HiGHS 1.15.1"``
+    #: Whether the solver could use the start; None if none was given or it does not say.
     start_accepted: bool | None = None
-    nodes: int | None = None
+    nodes: int | None = None  # nodes of the search tree; None if the solver does not say
 
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether a solver can be used here, and under which licence.
+    """Whether a solver can be used here, and under which licence."""
 
-    Parameters
-    ----------
-    installed
-        Whether its package or program is found.
-    licensed
-        Whether it may be used for models of any size.
-    version
-        Its version; None if not installed.
-    reason
-        What is missing and how to get it; None if nothing is.
-    licence
-        ``"full"``, ``"size-limited"`` or ``"none"``; None if the solver is not installed.
-    max_variables, max_rows
-        The largest model that the licence allows; None without a limit.
-    """
-
-    installed: bool
-    licensed: bool
-    version: str | None
-    reason: str | None
+    installed: bool  # whether its package or program is found
+    licensed: bool  # whether it may be used for models of any size
+    version: str | None  # its version; None if not installed
+    reason: str | None  # what is missing and how to get it; None if nothing is
+    #: ``"full"``, ``"size-limited"`` or ``"none"``; None if the solver is not installed.
     licence: Literal["full", "size-limited", "none"] | None = None
+    #: The largest model that the licence allows; None without a limit.
     max_variables: int | None = None
     max_rows: int | None = None
 
@@ -205,26 +175,16 @@ class Availability:
 
 
 class Solver(Protocol):
-    """One solver behind the common interface.
+    """One solver behind the common interface."""
 
-    Attributes
-    ----------
-    name
-        Name for people, without version.
-    capabilities
-        A subset of ``{"mip", "lp", "start", "bound", "interrupt", "threads", "seed", "gap",
-        "log"}``.
-    supports_indicators
-        Whether it takes rows that hold only where a binary variable is 1.
-    own_process
-        Whether the solver is a program that :meth:`solve` starts and, past its limit, kills.
-        All others are called in a worker process, which can be killed from outside; an object
-        that cannot be pickled is called in the caller's process, where nothing can end it.
-    """
-
-    name: str
+    name: str  # name for people, without version
+    #: A subset of ``{"mip", "lp", "start", "bound", "interrupt", "threads", "seed", "gap",
+    #: "log"}``.
     capabilities: frozenset[str]
-    supports_indicators: bool
+    supports_indicators: bool  # whether it takes rows that hold only where a binary variable is 1
+    #: Whether the solver is a program that :meth:`solve` starts and, past its limit, kills. All
+    #: others are called in a worker process, which can be killed from outside; an object that
+    #: cannot be pickled is called in the caller's process, where nothing can end it.
     own_process: bool
 
     def availability(self) -> Availability:

@@ -111,8 +111,6 @@ def pattern_program(
     for at least k records is one of the problem itself. Raises NoSolution if no release exists,
     since a record shares no output row with k - 1 others.
 
-    Notes
-    -----
     Of output rows that the same records may be published as only the cheapest is kept. Then row
     types with the same output rows under all patterns are merged: one may take the place of another
     in every release. Where a suppressed record costs no more than one under the pattern of stars

@@ -56,10 +56,7 @@ class Certificate:
 
         The certificate holds records: nobody but its owner may open the file.
 
-        Raises
-        ------
-        InputError
-            If a file cannot be written, or another ``check.py`` would be overwritten.
+        Raises InputError if a file cannot be written, or another ``check.py`` would be overwritten.
         """
         with writing() as outputs:
             return self.stage(Path(path), outputs)

@@ -353,26 +353,13 @@ def make_certificate(
 ) -> Certificate:
     """Return a certificate of the best bound that duals and a tree over what they leave prove.
 
-    Parameters
-    ----------
-    problem
-        What is asked. What releases are to keep beside k has no part in the proof.
-    known
-        A bound with duals under which no admissible set has a negative reduced cost, but for
-        rounding: what the tree tries to reach. Of the problem without such rules.
-    solution
-        A release whose loss is to be proven; None for a bound alone.
-    budget
-        Ends the tree; what is proven by then is certified.
-    free
-        A release without the rules, whose loss is the least that may be proven.
-
-    Raises
-    ------
-    UnsupportedObjective
-        If there are no certificates for such problems.
-    AnonymipError
-        If the checker rejects it, which is an error of the program.
+    `problem`: what is asked. What releases are to keep beside k has no part in the proof. `known`:
+    a bound with duals under which no admissible set has a negative reduced cost, but for rounding:
+    what the tree tries to reach. Of the problem without such rules. `solution`: a release whose
+    loss is to be proven; None for a bound alone. `budget`: ends the tree; what is proven by then is
+    certified. `free`: a release without the rules, whose loss is the least that may be proven.
+    Raises UnsupportedObjective if there are no certificates for such problems; AnonymipError if the
+    checker rejects it, which is an error of the program.
     """
     started = time.perf_counter()
     rules, problem = rules_of(problem), without_rules(problem)

@@ -71,30 +71,15 @@ def solve_small(
 ) -> SmallResult:
     """Return the best classes of a small problem, or the best found and a lower bound.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes. Up to about twenty records are proven as a rule; more where many
-        are alike.
-    budget
-        Ends the search; it is asked between searches, each of which looks at no more nodes than
-        there is time for.
-    max_nodes
-        Partial sets and partial covers that one search looks at.
-    seed
-        Of the heuristics that the search starts from.
+    `problem`: with equivalence classes. Up to about twenty records are proven as a rule; more where
+    many are alike. `budget`: ends the search; it is asked between searches, each of which looks at
+    no more nodes than there is time for. `max_nodes`: partial sets and partial covers that one
+    search looks at. `seed`: of the heuristics that the search starts from. Raises InputError if the
+    problem has another recoding, or `max_nodes` is below 1; NoSolution if no release keeps the
+    rules, or none was found before the search ended.
 
-    Notes
-    -----
     Complexity: exponential in the worst case. A sub-problem of 12 to 18 records with k = 3 takes
     microseconds where many records are alike, mostly less than half a millisecond else.
-
-    Raises
-    ------
-    InputError
-        If the problem has another recoding, or `max_nodes` is below 1.
-    NoSolution
-        If no release keeps the rules, or none was found before the search ended.
     """
     if not isinstance(problem.recoding, EquivalenceClasses):
         raise InputError(

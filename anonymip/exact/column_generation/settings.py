@@ -14,34 +14,17 @@ FEW = 40
 
 @dataclass(frozen=True)
 class Work:
-    """What an effort allows.
+    """What an effort allows."""
 
-    Parameters
-    ----------
-    rounds
-        Of cuts.
-    columns
-        Of a pool at most.
-    nodes
-        Of a solver's search for whole numbers of the master's columns.
-    perturbed
-        Steps of the iterated local search of the best release, for each record.
-    neighbourhoods
-        Of a release that are chosen again.
-    branches
-        Nodes of the search of a pool, times the row types and the square of k: what a node takes
-        grows with them.
-    searched
-        Partial sets that the pricing looks at in all; None for no limit.
-    """
-
-    rounds: int = 0
-    columns: int = 0
-    nodes: int = 0
-    perturbed: int = 0
-    neighbourhoods: int = 0
+    rounds: int = 0  # of cuts
+    columns: int = 0  # of a pool at most
+    nodes: int = 0  # of a solver's search for whole numbers of the master's columns
+    perturbed: int = 0  # steps of the iterated local search of the best release, for each record
+    neighbourhoods: int = 0  # of a release that are chosen again
+    #: Nodes of the search of a pool, times the row types and the square of k: what a node takes
+    #: grows with them.
     branches: int = 0
-    searched: int | None = None
+    searched: int | None = None  # partial sets that the pricing looks at in all; None for no limit
 
 
 WORK: Mapping[str, Work] = MappingProxyType(

@@ -103,8 +103,6 @@ def dual_bound(costs: Floats, partners: Ints, duals: Floats) -> float:
     `costs`: (n, n), infinite where no pair is allowed. `partners`: (n,) an assignment; its cost
     bounds the rounding. `duals`: (n,) of the columns; any give a bound.
 
-    Notes
-    -----
     Lowered by the rounding of the costs and of this arithmetic. Complexity: O(n^2).
     """
     n = len(costs)

@@ -133,13 +133,6 @@ class LevelLattice:
     `problem`: with full-domain generalization as its recoding. Raises InputError if there are more
     places than are held at once.
 
-    Attributes
-    ----------
-    bounds
-        What each place loses at least, one axis an attribute; infinite where no release is allowed.
-
-    Notes
-    -----
     Let c_i(x) be the loss of record i at place x, C(x) their sum, p the loss of a suppressed record
     and S(x) the records in classes of fewer than k. The loss at x is C(x) + sum over i in S(x) of
     (p - c_i(x)). Classes below a place are parts of its classes, so S(x) contains S(y) for every x
@@ -181,6 +174,8 @@ class LevelLattice:
         self._constant, self._rises = 0.0, False
         if is_additive(problem.compiled):
             self._add_terms()
+        #: What each place loses at least, one axis an attribute; infinite where no release is
+        #: allowed.
         self.bounds = self._least.copy()
 
     def _add_terms(self) -> None:

@@ -149,8 +149,6 @@ class PatternComponent:
     def _by_groups(self, mip: Mip) -> str | None:
         """Improve release and bound by groups of few records; return the solver's name.
 
-        Notes
-        -----
         Groups are taken by reduced cost under duals of records and triples. Once all are there that
         a better release can hold, their best release is optimal; before that its loss is a bound up
         to what the next group would add.

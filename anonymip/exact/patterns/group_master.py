@@ -79,8 +79,6 @@ class GroupPrices:
     def value(self) -> int:
         """The bound in parts of a unit of the loss, if no group has a reduced cost below zero.
 
-        Notes
-        -----
         Every output row of a release can be cut into groups of k to 2k - 1 records. Their losses
         are their reduced costs, plus the duals of their records, less those of the triples that
         they pay, each at most once. Records without companions cost no less than their duals.
@@ -370,8 +368,6 @@ def triple_bound(
 def repaired(duals: PatternDuals, cheaper: RecordGroups) -> PatternDuals:
     """Return duals of records that no group costs less than, given all that do.
 
-    Notes
-    -----
     One after the other, the dual of the member that most of these groups hold is lowered. Row
     losses and reduced costs stay those of the higher duals: only `multipliers` may be read. Where
     groups are listed, the row losses, now too low if anything, leave out no row that they should

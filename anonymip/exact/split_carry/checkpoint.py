@@ -168,8 +168,6 @@ class Checkpoint:
     done. Raises InputError if the file cannot be written, or is there although it is not to be
     resumed.
 
-    Notes
-    -----
     Files are written whenever writing the last one took less than a twentieth of the time since:
     each file is new as a whole. A killed run loses what it did since the last one: one link of a
     chain whose links take longer, else a fraction of a second, or seconds at millions of records.

@@ -23,60 +23,41 @@ _MOST = 2**31 - 1
 class ChainOptions:
     """How the order is cut into windows, what is carried over, and what solves them.
 
-    Parameters
-    ----------
-    S
-        Sets of k new records in each window, at least 2. More lowers the loss and takes longer.
-    boundary
-        Records at the end of a window that are its boundary, l in the paper; 0 takes k. More
-        lowers the loss further, at little cost.
-    carry
-        ``"classes"``: classes that touch the boundary are carried over as in Algorithm 1;
-        ``"least"``: of a boundary class of k + r records, r < k, only the r are carried over
-        without which it loses most (Section 6); one of exactly k is fixed.
-    fixed
-        0, or the size of all windows, P in Section 6: new records fill up those carried over, and
-        `accept` classes are fixed, wherever they lie.
-    accept
-        Classes that a window of one size fixes, A in Section 6; 0 takes fixed // 2k.
-    prefer
-        Which these are: the ``"oldest"``, by their first record; or as in the paper those of least
-        ``"loss"`` of a record.
-    subsolver
-        ``"exact"``: a search of its own, compiled where the loss is monotone and has tables and
-        there are no limits. ``"bigm"``, ``"hull"``, ``"indicator"``, ``"strengthened"``,
-        ``"set-partition"`` or ``"auto"``: that formulation on a solver. It starts from the
-        classes carried over and the initial sets of k of the new records (Section 3.1).
-    solver, gap, threads, solver_options
-        As of :class:`~anonymip.exact.model_run.SolverChoices`.
-    pass_time
-        Whether windows may use what the ones before left of their time.
-    link_time
-        0, or the seconds that a window has at most, with and without a time limit of the whole:
-        Fig. 6 of the paper gives each 1000.
-    chains
-        The order is cut into so many segments, each with a chain of its own, and the classes where
-        they meet are solved again together.
-
-    Raises
-    ------
-    InputError
-        If a value is none of these.
+    Raises InputError if a value is none of these.
     """
 
+    #: Sets of k new records in each window, at least 2. More lowers the loss and takes longer.
     S: int = 3
+    #: Records at the end of a window that are its boundary, l in the paper; 0 takes k. More lowers
+    #: the loss further, at little cost.
     boundary: int = 0
+    #: ``"classes"``: classes that touch the boundary are carried over as in Algorithm 1;
+    #: ``"least"``: of a boundary class of k + r records, r < k, only the r are carried over without
+    #: which it loses most (Section 6); one of exactly k is fixed.
     carry: str = "classes"
+    #: 0, or the size of all windows, P in Section 6: new records fill up those carried over, and
+    #: `accept` classes are fixed, wherever they lie.
     fixed: int = 0
-    accept: int = 0
+    accept: int = 0  # classes that a window of one size fixes, A in Section 6; 0 takes fixed // 2k
+    #: Which these are: the ``"oldest"``, by their first record; or as in the paper those of least
+    #: ``"loss"`` of a record.
     prefer: str = "oldest"
+    #: ``"exact"``: a search of its own, compiled where the loss is monotone and has tables and
+    #: there are no limits. ``"bigm"``, ``"hull"``, ``"indicator"``, ``"strengthened"``,
+    #: ``"set-partition"`` or ``"auto"``: that formulation on a solver. It starts from the classes
+    #: carried over and the initial sets of k of the new records (Section 3.1).
     subsolver: str = EXACT
+    #: As of :class:`~anonymip.exact.model_run.SolverChoices`.
     solver: str = "highs"
     gap: float = 0.0
     threads: int = 1
     solver_options: Mapping[str, object] = field(default_factory=dict)
-    pass_time: bool = True
+    pass_time: bool = True  # whether windows may use what the ones before left of their time
+    #: 0, or the seconds that a window has at most, with and without a time limit of the whole: Fig.
+    #: 6 of the paper gives each 1000.
     link_time: float = 0.0
+    #: The order is cut into so many segments, each with a chain of its own, and the classes where
+    #: they meet are solved again together.
     chains: int = 1
 
     def __post_init__(self) -> None:

@@ -75,8 +75,6 @@ def solve_boundaries(
     whatever its size. `budget`: when it ends, the boundaries left stay as they are. `seed`: of the
     solver of sub-problems.
 
-    Notes
-    -----
     Classes join in the order of their record nearest to the boundary, as long as there is room. No
     loss rises. Complexity: O(n) for each of them, beside the sub-problems.
     """
@@ -269,8 +267,6 @@ def run_segments(
     all, and remarks. Raises InputError if the number of jobs is negative, or a sub-problem cannot
     be solved.
 
-    Notes
-    -----
     The classes do not depend on the number of jobs, unless the time ends.
     """
     workers = workers_of(jobs)

@@ -43,30 +43,14 @@ def assign(
 ) -> tuple[Ints, Floats, Stopped | None]:
     """Return an assignment of least total cost [1]_.
 
-    Parameters
-    ----------
-    costs
-        (n, n) C-contiguous, float64 or float32; infinite where a pair is forbidden. At least one
-        assignment must be allowed for a full answer.
-    budget
-        When it ends, the rows assigned so far are returned.
-    duals
-        (n,) duals of the columns to start from, such as those of a similar matrix: any do, good
-        ones save most of the work. None starts from the least cost of each column.
-    phase
-        What the assignment is for, for people.
+    `costs`: (n, n) C-contiguous, float64 or float32; infinite where a pair is forbidden. At least
+    one assignment must be allowed for a full answer. `budget`: when it ends, the rows assigned so
+    far are returned. `duals`: (n,) duals of the columns to start from, such as those of a similar
+    matrix: any do, good ones save most of the work. None starts from the least cost of each column.
+    `phase`: what the assignment is for, for people. Returns `columns`: (n,) column of each row; -1
+    where the budget ended before, or no assignment is allowed; `duals`: (n,) duals of the columns
+    at the end; `stopped`: why it stopped early; None if it did not.
 
-    Returns
-    -------
-    columns
-        (n,) column of each row; -1 where the budget ended before, or no assignment is allowed.
-    duals
-        (n,) duals of the columns at the end.
-    stopped
-        Why it stopped early; None if it did not.
-
-    Notes
-    -----
     All arithmetic is in float64, so the answer is optimal for the costs as they are stored.
     Complexity: O(n^3) time, O(n) memory beside the costs.
 

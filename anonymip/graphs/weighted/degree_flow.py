@@ -54,8 +54,6 @@ def cheapest_degrees(
     edges that rows still lack although the budget lasted: no graph has the degrees then; why it
     stopped early; None if it did not.
 
-    Notes
-    -----
     Successive shortest paths, by Dijkstra's rule on reduced costs. Complexity: O(n^2) time for
     each edge at worst, O(n^2) bytes beside the costs.
     """

@@ -27,8 +27,6 @@ def heaviest_matching(
     ascending order; no matching is heavier by more than the slack, which is 0 if all weights are
     whole numbers.
 
-    Notes
-    -----
     The algorithm works on whole numbers and ends with duals that prove the matching heaviest,
     which are checked each time. It cannot be interrupted. Complexity: O(n^3) time at worst, far
     less on sparse graphs.
@@ -71,8 +69,6 @@ def saving_edges(
     are of no use. `budget`: of the assignment; when it ends, no pair is returned. Returns: (p, 2)
     the matching; no matching saves more than this; why it stopped early; None if it did not.
 
-    Notes
-    -----
     In a dense graph an assignment is solved first: half of its value is the greatest saving
     of a fractional matching, and its duals charge every edge a slack. A matching that uses an edge
     of slack s saves at least s less than the fractional one. So a matching among edges without
@@ -172,8 +168,6 @@ def lightest_two_factor(
     `weights`: (n, n) symmetric, at least 0, infinite on the diagonal; n of at least 3. `budget`:
     when it ends, the lightest one found so far is returned.
 
-    Notes
-    -----
     A flow that gives every node two edges out and two in is half of a fractional 2-factor, and
     its duals y give each edge a reduced weight r = w - y_u - y_v. A 2-factor x weighs
     2 sum y + sum of the negative r + what it pays: r for an edge used although r > 0, -r for one

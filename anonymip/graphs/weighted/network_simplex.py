@@ -48,8 +48,6 @@ def cheapest_flow(
     `budget`: when it ends, None is returned. Raises AnonymipError if costs are too large for whole
     numbers of 64 bits.
 
-    Notes
-    -----
     Primal network simplex [1]_. The tree is kept strongly feasible: of the arcs that block a pivot
     the last one seen from the top of the cycle leaves, so that degenerate pivots do not run in a
     circle. Complexity: O(v) a pivot beside the search for an arc; usually a few pivots an arc.

@@ -119,8 +119,6 @@ def cut_trees(forest: Forest, k: int, budget: Budget) -> tuple[Ints, Stopped | N
     `forest`: trees of at least k rows. `k`: least size of a part. `budget`: when it ends, trees are
     cut no further: parts are then larger, never smaller.
 
-    Notes
-    -----
     Parts have at most max{2k - 1, 3k - 5} rows, and their trees weigh no more than the forest:
     the proof stands in ``docs/approximation.md``. Algorithm DECOMPOSE-COMPONENT [1]_ cuts parts
     with a Steiner vertex again and does not always find a cut: with k = 4 and branches of 3, 3, 3
@@ -307,8 +305,6 @@ def grow_forest(near: NearestRows, k: int) -> Forest:
     k - 1 nearest neighbours lies outside; the edge goes to the nearest such. Of all small
     components the one whose edge is lightest comes first: the paper leaves the order open.
 
-    Notes
-    -----
     Each row is charged one edge at most, no longer than to its (k-1)-th nearest neighbour, which it
     also loses in any release: the forest weighs no more than the optimum (Lemma 3 of [1]_).
     Complexity: O(n k log n) time.

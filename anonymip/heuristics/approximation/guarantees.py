@@ -30,8 +30,6 @@ def factor_obstacle(problem: Problem) -> str | None:
     0 for a single record and obeys c(S u T) <= c(S) + c(T) for classes S, T with a common record:
     then a class loses on each record no more than any tree that spans it weighs.
 
-    Notes
-    -----
     Decided from the tables, one attribute at a time, up to rounding. Ranges charged by their width
     and nodes of hierarchies qualify always; sets and curved losses of ranges are checked.
     Complexity: O(L^2) for a set of L values, O(L^3) for a curved range of up to 600.

@@ -59,8 +59,6 @@ def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped
     `problem`: with a monotone objective that has tables. `budget`: when it ends, the types not
     looked at list none.
 
-    Notes
-    -----
     The distance of two rows is the loss of a record published as the class of both. Where a cell
     costs the same whatever values it covers, boxes of rows prune little: then every row
     looks at all others, which is faster up to 100,000 distinct rows. Complexity: one search of

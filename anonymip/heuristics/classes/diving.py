@@ -52,8 +52,6 @@ def diving(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
     for something else; NoSolution if the budget ended before the classes were made, or sets were
     found of too few records.
 
-    Notes
-    -----
     Counts work and not seconds. Complexity: as of :mod:`anonymip.bounds.near_program`, of the rows
     that are left, for each of some fifty steps.
     """
@@ -87,15 +85,7 @@ def diving(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
 
 
 class _Dive:
-    """The steps.
-
-    Attributes
-    ----------
-    sets
-        (k,) types of each set that is kept.
-    steps
-        How many it took.
-    """
+    """The steps."""
 
     def __init__(self, duals: RecordDuals, budget: Budget) -> None:
         self._duals, self._budget = duals, budget
@@ -104,8 +94,8 @@ class _Dive:
         alone = duals.counts >= duals.k
         self._left = np.where(alone, duals.counts - duals.k, duals.counts)
         self._due = ~alone
-        self.sets: list[Codes] = []
-        self.steps = 0
+        self.sets: list[Codes] = []  # (k,) types of each set that is kept
+        self.steps = 0  # how many it took
 
     def run(self) -> bool:
         """Keep sets until none is left to keep; return whether there was time for it."""

@@ -308,30 +308,18 @@ def _holders(cells: PublishedCells, original: int) -> Ints:
 
 
 class PublishedCells(Packed):
-    """Cells of n published records, in ranks of the levels.
+    """Cells of n published records, in ranks of the levels."""
 
-    Parameters
-    ----------
-    codes
-        (n, m) int32, the originals.
-    low, high
-        (n, m) int32, lowest and highest rank covered by a range or a node.
-    flag_start
-        (m,) where the flags of an attribute published as sets begin; -1 for ranges and nodes.
-    flags
-        (n, values) bool, whether a set has a value.
-    node
-        (n, m) int32, what is published of a hierarchical attribute: a place in what follows.
-    parent, first, last
-        Of the nodes of all hierarchies: parent, lowest and highest rank below.
-    """
-
-    codes: Codes
+    codes: Codes  # (n, m) int32, the originals
+    #: (n, m) int32, lowest and highest rank covered by a range or a node.
     low: Codes
     high: Codes
+    #: (m,) where the flags of an attribute published as sets begin; -1 for ranges and nodes.
     flag_start: Ints
-    flags: Flags
+    flags: Flags  # (n, values) bool, whether a set has a value
+    #: (n, m) int32, what is published of a hierarchical attribute: a place in what follows.
     node: Codes
+    #: Of the nodes of all hierarchies: parent, lowest and highest rank below.
     parent: Codes
     first: Codes
     last: Codes

@@ -65,8 +65,6 @@ def ring_sets(order: Ints, starts: Ints, degree: int, reciprocal: bool = False) 
     the set of l if l lies in that of i; with an even degree all parts need an even number of
     records.
 
-    Notes
-    -----
     Every record lies in as many sets as its set has records: the graph is regular. Complexity:
     O(n degree).
     """
@@ -118,8 +116,6 @@ def diverse_ring(problem: Problem, order: Ints, degree: int, method: str) -> tup
     named if it fails. Raises NoSolution if the recoding names the degrees, and no such order is
     found.
 
-    Notes
-    -----
     Sets grow until there is such an order: to a multiple of l, with which two sets of one value
     need not be wholly different, and at worst to the whole table.
 

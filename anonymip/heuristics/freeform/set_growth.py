@@ -33,88 +33,53 @@ from anonymip.tolerances import LOSS_RELATIVE
 
 @dataclass(frozen=True)
 class FreeformNumbers:
-    """Sizes and shares that steer the freeform heuristics.
+    """Sizes and shares that steer the freeform heuristics."""
 
-    Parameters
-    ----------
-    start_part
-        Records of a part of the cheap start of methods in rounds; its work grows with the part, not
-        with the table.
-    start_moment
-        Share of the time that such a method works before it finds that start.
-    start_share
-        Share of the time left that the start may take.
-    start_seconds
-        Seconds a record that must be left for it: setting up many parts takes time, however little
-        is left.
-    improved_share
-        Share of the time of what is to be improved by reassignment.
-    untabled
-        Records up to which a loss without tables is computed for all pairs; of more records GCP
-        takes its place in rounds, and reassignment refuses.
-    double
-        Records up to which the weights of all pairs are kept in double precision.
-    all_pairs
-        Records up to which they are kept at all: more would not fit the memory of an ordinary
-        machine.
-    least_single
-        Gain that in single precision is more than rounding.
-    """
-
+    #: Records of a part of the cheap start of methods in rounds; its work grows with the part, not
+    #: with the table.
     start_part: int = 1_000
+    #: Share of the time that such a method works before it finds that start.
     start_moment: float = 1 / 3
-    start_share: float = 0.8
+    start_share: float = 0.8  # share of the time left that the start may take
+    #: Seconds a record that must be left for it: setting up many parts takes time, however little
+    #: is left.
     start_seconds: float = 5e-5
-    improved_share: float = 0.5
+    improved_share: float = 0.5  # share of the time of what is to be improved by reassignment
+    #: Records up to which a loss without tables is computed for all pairs; of more records GCP
+    #: takes its place in rounds, and reassignment refuses.
     untabled: int = 1_000
-    double: int = 2_000
+    double: int = 2_000  # records up to which the weights of all pairs are kept in double precision
+    #: Records up to which they are kept at all: more would not fit the memory of an ordinary
+    #: machine.
     all_pairs: int = 20_000
-    least_single: float = 1e-4
+    least_single: float = 1e-4  # gain that in single precision is more than rounding
 
 
 NUMBERS = FreeformNumbers()
 
 
 class SetTerms(Packed, read_only=True):
-    """The n records as the kernels read them, term by term, and what each term costs.
+    """The n records as the kernels read them, term by term, and what each term costs."""
 
-    Parameters
-    ----------
-    constant
-        Loss of every published record whatever it covers.
-    range_values
-        (r, n) float64, values from the domain's lower end.
-    range_down, range_up
-        (r,) cost of a unit by which the lower end falls, by which the upper end rises.
-    range_cap
-        (r,) widest range allowed.
-    set_codes
-        (s, n) int32, ranks in the levels.
-    set_sizes, set_start, set_losses
-        (s,) number of levels, offset into the flat losses by count 0, 1, ...
-    pair_codes
-        (p, n) int32, ranks.
-    pair_sizes, pair_strides, pair_start, pair_losses
-        (p,) number of ranks, and losses by lowest and highest rank as in
-        :class:`~anonymip.objectives.language.tables.LossTables`.
-    table_start
-        (s + p + 1,) where the penalties of each set and pair term begin in a table of one record.
-    """
-
-    constant: float
-    range_values: Floats
+    constant: float  # loss of every published record whatever it covers
+    range_values: Floats  # (r, n) float64, values from the domain's lower end
+    #: (r,) cost of a unit by which the lower end falls, by which the upper end rises.
     range_down: Floats
     range_up: Floats
-    range_cap: Floats
-    set_codes: Codes
+    range_cap: Floats  # (r,) widest range allowed
+    set_codes: Codes  # (s, n) int32, ranks in the levels
+    #: (s,) number of levels, offset into the flat losses by count 0, 1, ...
     set_sizes: Ints
     set_start: Ints
     set_losses: Floats
-    pair_codes: Codes
+    pair_codes: Codes  # (p, n) int32, ranks
+    #: (p,) number of ranks, and losses by lowest and highest rank as in
+    #: :class:`~anonymip.objectives.language.tables.LossTables`.
     pair_sizes: Ints
     pair_strides: Ints
     pair_start: Ints
     pair_losses: Floats
+    #: (s + p + 1,) where the penalties of each set and pair term begin in a table of one record.
     table_start: Ints
 
 
@@ -258,30 +223,17 @@ def _pack(
 
 
 class SetStates(Packed):
-    """What the sets of the n published records cover so far.
+    """What the sets of the n published records cover so far."""
 
-    Parameters
-    ----------
-    terms
-        Of the loss, with the records.
-    low, high
-        (n, r) ends of the ranges.
-    counts
-        (n, s) number of different values.
-    listed
-        (n, capacity) the values themselves, those of the set term t from `list_start[t]` on.
-    list_start
-        (s,) offsets.
-    pair_low, pair_high
-        (n, p) lowest and highest rank.
-    """
-
-    terms: SetTerms
+    terms: SetTerms  # of the loss, with the records
+    #: (n, r) ends of the ranges.
     low: Floats
     high: Floats
-    counts: Codes
+    counts: Codes  # (n, s) number of different values
+    #: (n, capacity) the values themselves, those of the set term t from `list_start[t]` on.
     listed: Codes
-    list_start: Ints
+    list_start: Ints  # (s,) offsets
+    #: (n, p) lowest and highest rank.
     pair_low: Codes
     pair_high: Codes
 

@@ -204,27 +204,14 @@ def grow_classes_in_batches(
 ) -> tuple[Ints, Stopped | None]:
     """Return (n,) labels and why it stopped early, if it did; -1 where no class was found.
 
-    Parameters
-    ----------
-    problem
-        Any problem with equivalence classes.
-    order
-        (n,) records in the order in which seeds are taken and ties are broken.
-    budget
-        When it ends, the records left are cut in order.
-    search
-        ``"auto"`` or ``"scan"``.
-    drawn
-        None: the next seed is the first record left. Otherwise the record farthest from the last
-        one placed, at first from a type of records drawn with this generator.
-    by_increase
-        Whether leftovers join the class whose loss rises least, or the one whose new loss is
-        least.
-    candidates
-        So many records are looked at for each one placed, those nearest to the seed in the order.
+    `problem`: any problem with equivalence classes. `order`: (n,) records in the order in which
+    seeds are taken and ties are broken. `budget`: when it ends, the records left are cut in order.
+    `search`: ``"auto"`` or ``"scan"``. `drawn`: None: the next seed is the first record left.
+    Otherwise the record farthest from the last one placed, at first from a type of records drawn
+    with this generator. `by_increase`: whether leftovers join the class whose loss rises least, or
+    the one whose new loss is least. `candidates`: so many records are looked at for each one
+    placed, those nearest to the seed in the order.
 
-    Notes
-    -----
     Complexity: O(n min(n, candidates) k m) time.
     """
     if search not in ("auto", "scan"):

@@ -43,21 +43,11 @@ def without_outliers(
 ) -> Ints:
     """Return labels with the records left out whose leaving saves most, no more than may be.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes and a limit of suppression.
-    labels
-        (n,) classes that keep all rules; -1 for suppressed records, no more than may be.
-    rehome
-        Finds classes for those whose class is too small without the records left out.
-    budget
-        When it ends, the best labels so far are the result.
-    improve
-        Makes the classes better that are left.
+    `problem`: with equivalence classes and a limit of suppression. `labels`: (n,) classes that keep
+    all rules; -1 for suppressed records, no more than may be. `rehome`: finds classes for those
+    whose class is too small without the records left out. `budget`: when it ends, the best labels
+    so far are the result. `improve`: makes the classes better that are left.
 
-    Notes
-    -----
     Complexity: O(n k m) a step, of which there are some log_4 of the limit.
     """
     best, loss, most = labels, loss_of(problem, labels), problem.most_suppressed

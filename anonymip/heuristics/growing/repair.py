@@ -99,10 +99,7 @@ def rehomed(problem: Problem, labels: Ints, budget: Budget) -> Ints:
 def _within_limit(problem: Problem, labels: Ints, method: str, budget: Budget) -> Ints:
     """Return labels of classes that keep all rules, and the limit of suppression.
 
-    Raises
-    ------
-    NoSolution
-        If more records fit into no class than may be suppressed.
+    Raises NoSolution if more records fit into no class than may be suppressed.
     """
     try:
         bare = problem.replace(recoding=EquivalenceClasses())

@@ -31,8 +31,6 @@ def improve_in_batches(
 ) -> tuple[Ints, Stopped | None, str]:
     """Return labels that are no worse, why the work stopped early, and a remark.
 
-    Notes
-    -----
     Complexity of a round: O(n k) evaluations of a class for classes of about k records, in
     batches of NumPy. Suppressed records stay what they are.
     """

@@ -27,36 +27,22 @@ _STRANGE = np.int64(1) << 62
 
 
 class Donors(Packed):
-    """Types that may fill up the classes of a window with copies.
+    """Types that may fill up the classes of a window with copies."""
 
-    Parameters
-    ----------
-    types, surplus_losses, spare, near
-        (donors,) the types, what a copy loses in its own class, how many copies can leave that, and
-        the rows that each may be put with, a bit each.
-    pairs
-        (rows, donors) loss of a row and a donor.
-    """
-
+    #: (donors,) the types, what a copy loses in its own class, how many copies can leave that, and
+    #: the rows that each may be put with, a bit each.
     types: Ints
     surplus_losses: Floats
     spare: Ints
     near: Ints
-    pairs: Floats
+    pairs: Floats  # (rows, donors) loss of a row and a donor
 
 
 class GrowingSet(Packed):
-    """The set that grows, as it was at each depth.
+    """The set that grows, as it was at each depth."""
 
-    Parameters
-    ----------
-    low, high, held, counts, first, last, losses, far
-        (depth, ...) ends, values, ranks, loss, and for each donor the largest loss of it with a row
-        of the set.
-    chosen
-        (depth,) row that each step put into the set.
-    """
-
+    #: (depth, ...) ends, values, ranks, loss, and for each donor the largest loss of it with a row
+    #: of the set.
     low: Floats
     high: Floats
     held: Ints
@@ -65,68 +51,40 @@ class GrowingSet(Packed):
     last: Ints
     losses: Floats
     far: Floats
-    chosen: Ints
+    chosen: Ints  # (depth,) row that each step put into the set
 
 
 class ListedSets(Packed):
-    """The sets that can be classes, and the best choice among them.
+    """The sets that can be classes, and the best choice among them."""
 
-    Parameters
-    ----------
-    begin, part, excess, filler
-        (rows + 1,) and (parts,) sets listed by first row: the rows, the excess, and the donor.
-    least, choice
-        (subsets,) least excess of classes of these rows, and the last one of them.
-    """
-
+    #: (rows + 1,) and (parts,) sets listed by first row: the rows, the excess, and the donor.
     begin: Ints
     part: Ints
     excess: Floats
     filler: Ints
+    #: (subsets,) least excess of classes of these rows, and the last one of them.
     least: Floats
     choice: Ints
 
 
 class ListedWork(Packed):
-    """Workspace of one window.
+    """Workspace of one window."""
 
-    Parameters
-    ----------
-    row_types
-        (rows,) types of the rows: what is asked, with `donors` and `size`.
-    donors
-        Types that may fill up classes.
-    values, bits, ranks
-        (rows + donors, r), (.., s), (.., p) what classes are made of; a value of a set is a bit.
-    bounds
-        (rows,) what each row loses at least.
-    highest
-        (rows + 1, k) highest bounds of the rows from each on.
-    growing
-        The set that grows.
-    sets
-        Those listed.
-    size
-        (2,) numbers of rows and donors.
-    group, lender
-        (rows,) class of each row, and the type that fills up each class, -1 for none: the answer.
-    nodes
-        (1,) sets looked at.
-    """
-
-    row_types: Ints
-    donors: Donors
+    row_types: Ints  # (rows,) types of the rows: what is asked, with `donors` and `size`
+    donors: Donors  # types that may fill up classes
+    #: (rows + donors, r), (.., s), (.., p) what classes are made of; a value of a set is a bit.
     values: Floats
     bits: Ints
     ranks: Ints
-    bounds: Floats
-    highest: Floats
-    growing: GrowingSet
-    sets: ListedSets
-    size: Ints
+    bounds: Floats  # (rows,) what each row loses at least
+    highest: Floats  # (rows + 1, k) highest bounds of the rows from each on
+    growing: GrowingSet  # the set that grows
+    sets: ListedSets  # those listed
+    size: Ints  # (2,) numbers of rows and donors
+    #: (rows,) class of each row, and the type that fills up each class, -1 for none: the answer.
     group: Ints
     lender: Ints
-    nodes: Ints
+    nodes: Ints  # (1,) sets looked at
 
 
 def new_listed_work(tables: LossTables, k: int) -> ListedWork:

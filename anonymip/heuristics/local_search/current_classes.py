@@ -43,104 +43,58 @@ _PUT, _OPENED, _FREED, _SURPLUS, UPDATED = 0, 1, 2, 3, 4
 
 
 class ClassRules(Packed):
-    """What classes lose, and what they must keep.
+    """What classes lose, and what they must keep."""
 
-    Parameters
-    ----------
-    rows
-        The row types, and the loss.
-    k
-        Fewest rows of a class.
-    summed
-        Whether the losses of the records are summed; else the largest counts.
-    monotone
-        Whether a row can only raise the record loss of the class that it joins.
-    borrows
-        Whether classes borrow copies that their own class can spare: a monotone loss, no diversity.
-    suppression_price
-        Loss of a suppressed record; infinite where none may be.
-    diversity
-        What classes must hold of the sensitive columns; its rows are the types.
-    """
-
-    rows: KernelRows
-    k: int
-    summed: bool
-    monotone: bool
+    rows: KernelRows  # the row types, and the loss
+    k: int  # fewest rows of a class
+    summed: bool  # whether the losses of the records are summed; else the largest counts
+    monotone: bool  # whether a row can only raise the record loss of the class that it joins
+    #: Whether classes borrow copies that their own class can spare: a monotone loss, no diversity.
     borrows: bool
-    suppression_price: float
+    suppression_price: float  # loss of a suppressed record; infinite where none may be
+    #: What classes must hold of the sensitive columns; its rows are the types.
     diversity: DiversityRule
 
 
 class CurrentClasses(Packed):
-    """The classes, each a list of entries: a type and how many copies of it.
+    """The classes, each a list of entries: a type and how many copies of it."""
 
-    Parameters
-    ----------
-    types, copies, following
-        (entries,) type, copies, and the next entry of the class; -1 ends a list.
-    head, sizes, losses
-        (classes,) first entry, number of rows, record loss. Size 0: a number to be used again.
-    changed
-        (classes,) clock of the last change.
-    surplus
-        (t,) class that holds copies of the type and nothing else; -1 if there is none.
-    suppressed
-        (t,) copies without a class.
-    freed
-        (classes,) numbers to be used again.
-    cursor
-        (6,) see the constants above.
-    notes, old_losses
-        (changes, 4) and (changes,) what was changed, in order, so that it can be taken back; no
-        places where that is not wanted.
-    """
-
+    #: (entries,) type, copies, and the next entry of the class; -1 ends a list.
     types: Ints
     copies: Ints
     following: Ints
+    #: (classes,) first entry, number of rows, record loss. Size 0: a number to be used again.
     head: Ints
     sizes: Ints
     losses: Floats
-    changed: Ints
-    surplus: Ints
-    suppressed: Ints
-    freed: Ints
-    cursor: Ints
+    changed: Ints  # (classes,) clock of the last change
+    surplus: Ints  # (t,) class that holds copies of the type and nothing else; -1 if there is none
+    suppressed: Ints  # (t,) copies without a class
+    freed: Ints  # (classes,) numbers to be used again
+    cursor: Ints  # (6,) see the constants above
+    #: (changes, 4) and (changes,) what was changed, in order, so that it can be taken back; no
+    #: places where that is not wanted.
     notes: Ints
     old_losses: Floats
 
 
 class ClassView(Packed):
-    """One class laid open: what is published of it if one copy leaves, one joins, or both.
+    """One class laid open: what is published of it if one copy leaves, one joins, or both."""
 
-    Parameters
-    ----------
-    types, copies
-        (entries,) what it holds.
-    totals
-        (2,) number of entries, of rows.
-    low, high, pair_low, pair_high
-        (r, 2) and (p, 2) the two lowest and the two highest values, each row counted.
-    held, set_start
-        Rows that hold each level of the set attributes, and where each attribute begins.
-    distinct
-        (s,) values in each set.
-    counts
-        Of the sensitive values.
-    """
-
+    #: (entries,) what it holds.
     types: Ints
     copies: Ints
-    totals: Ints
+    totals: Ints  # (2,) number of entries, of rows
+    #: (r, 2) and (p, 2) the two lowest and the two highest values, each row counted.
     low: Floats
     high: Floats
     pair_low: Ints
     pair_high: Ints
+    #: Rows that hold each level of the set attributes, and where each attribute begins.
     held: Ints
     set_start: Ints
-    distinct: Ints
-    counts: ValueCounts
+    distinct: Ints  # (s,) values in each set
+    counts: ValueCounts  # of the sensitive values
 
 
 def new_view(rules: ClassRules, entries: int) -> ClassView:

@@ -48,37 +48,20 @@ from anonymip.runtime.packed import Packed
 
 @dataclass(frozen=True)
 class IteratedNumbers:
-    """The numbers that steer iterated search; `heat` and `most` by runs on 500 houses alone.
+    """The numbers that steer iterated search; `heat` and `most` by runs on 500 houses alone."""
 
-    Parameters
-    ----------
-    most
-        Classes that are taken apart together: from two to so many, with equal chances.
-    widest
-        Rows of a class that is taken apart, times k; larger ones hold copies to lend.
-    neighbours
-        Of a class, for the choice of those taken apart and for the moves.
-    heat
-        What a trial may lose at first, about, as a share of the mean loss of a class. Twice as much
-        leaves 0.2 % more of houses with k = 5 and k = 10, none leaves 0.5 % more.
-    idle
-        So many trials for each class that find no better release end the search.
-    trials
-        At least so many between two looks for neighbours.
-    changes, changes_a_record
-        Noted at most: a trial that makes half as many is not improved further.
-    visited
-        Classes that are remembered at most of each stretch between two looks: the last ones.
-    """
-
-    most: int = 6
-    widest: int = 4
-    neighbours: int = 12
+    most: int = 6  # classes that are taken apart together: from two to so many, with equal chances
+    widest: int = 4  # rows of a class that is taken apart, times k; larger ones hold copies to lend
+    neighbours: int = 12  # of a class, for the choice of those taken apart and for the moves
+    #: What a trial may lose at first, about, as a share of the mean loss of a class. Twice as much
+    #: leaves 0.2 % more of houses with k = 5 and k = 10, none leaves 0.5 % more.
     heat: float = 0.04
-    idle: int = 200
-    trials: int = 50
+    idle: int = 200  # so many trials for each class that find no better release end the search
+    trials: int = 50  # at least so many between two looks for neighbours
+    #: Noted at most: a trial that makes half as many is not improved further.
     changes: int = 10_000
     changes_a_record: int = 8
+    #: Classes that are remembered at most of each stretch between two looks: the last ones.
     visited: int = 20_000
 
 
@@ -104,40 +87,24 @@ def iterated_steps(effort: str, n: int) -> int:
 
 
 class TrialsWork(Packed):
-    """What trials are made of.
+    """What trials are made of."""
 
-    Parameters
-    ----------
-    points
-        (t, d) of the row types: their distance is about their loss.
-    neighbours
-        (classes, q) of each class; -1 for none.
-    middles
-        (c,) classes that can be in the middle.
-    draws
-        (trials, d + 3) random numbers: the line, the class in the middle, how many, and what may be
-        lost.
-    labels, made
-        (classes,) that are taken apart, and that are made.
-    types, keys
-        (rows,) their rows, and where they lie on the line.
-    visited, sizes
-        (classes, rows) types of the rows of the last classes visited, and (classes,) how many.
-    counts
-        (3,) trials made, trials kept, classes visited.
-    """
-
-    points: Floats
-    neighbours: Ints
-    middles: Ints
+    points: Floats  # (t, d) of the row types: their distance is about their loss
+    neighbours: Ints  # (classes, q) of each class; -1 for none
+    middles: Ints  # (c,) classes that can be in the middle
+    #: (trials, d + 3) random numbers: the line, the class in the middle, how many, and what may be
+    #: lost.
     draws: Floats
+    #: (classes,) that are taken apart, and that are made.
     labels: Ints
     made: Ints
+    #: (rows,) their rows, and where they lie on the line.
     types: Ints
     keys: Floats
+    #: (classes, rows) types of the rows of the last classes visited, and (classes,) how many.
     visited: Ints
     sizes: Ints
-    counts: Ints
+    counts: Ints  # (3,) trials made, trials kept, classes visited
 
 
 class Visits(NamedTuple):

@@ -422,8 +422,6 @@ def improve(
     suppressed records. `effort`: as of :func:`local_search`. `budget`: when it ends, what is
     reached is returned. `seed`: of the neighbours drawn.
 
-    Notes
-    -----
     No solution is made: the caller checks what it gets.
     """
     budget = budget or Budget()

@@ -146,33 +146,20 @@ _LESSER = 1e-6
 
 
 class MoveWork(Packed):
-    """Workspace of the moves.
+    """Workspace of the moves."""
 
-    Parameters
-    ----------
-    one, other
-        Views of two classes.
-    relief
-        (2, entries) what each class could lose less, at best, without a copy of each type.
-    order, keys, ends
-        Of a class that is split: its rows sorted, what by, the losses of its ends.
-    checked
-        (classes,) clock at which a class was last compared with its neighbours.
-    gain
-        (1,) gained so far.
-    steps
-        (2,) losses of an attribute worked out so far, and how many may be.
-    """
-
+    #: Views of two classes.
     one: ClassView
     other: ClassView
+    #: (2, entries) what each class could lose less, at best, without a copy of each type.
     relief: Floats
+    #: Of a class that is split: its rows sorted, what by, the losses of its ends.
     order: Ints
     keys: Floats
     ends: Floats
-    checked: Ints
-    gain: Floats
-    steps: Ints
+    checked: Ints  # (classes,) clock at which a class was last compared with its neighbours
+    gain: Floats  # (1,) gained so far
+    steps: Ints  # (2,) losses of an attribute worked out so far, and how many may be
 
 
 def new_move_work(rules: ClassRules, entries: int, classes: int) -> MoveWork:

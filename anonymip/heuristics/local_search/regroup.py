@@ -33,98 +33,53 @@ MOST_ROWS = 60
 
 
 class Grown(Packed):
-    """Classes while they grow, one a line.
+    """Classes while they grow, one a line."""
 
-    Parameters
-    ----------
-    low, high
-        (c, r) ends of the ranges.
-    bits
-        (c, s) values of the sets, a bit each.
-    first, last
-        (c, p) ranks of the range ends.
-    joined
-        (c, rows) record loss of the class with a row more.
-    losses, sizes
-        (c,) record loss, and number of rows.
-    """
-
+    #: (c, r) ends of the ranges.
     low: Floats
     high: Floats
-    bits: Ints
+    bits: Ints  # (c, s) values of the sets, a bit each
+    #: (c, p) ranks of the range ends.
     first: Ints
     last: Ints
-    joined: Floats
+    joined: Floats  # (c, rows) record loss of the class with a row more
+    #: (c,) record loss, and number of rows.
     losses: Floats
     sizes: Ints
 
 
 class Steps(Packed):
-    """The steps of a search that places one row at each depth.
+    """The steps of a search that places one row at each depth."""
 
-    Parameters
-    ----------
-    saved
-        The class that each step changed, as it was.
-    opened
-        (rows + 1,) classes opened before each step.
-    chosen
-        (rows,) row that each step places.
-    options, bounds
-        (rows, classes) classes that it can be placed in, and bounds on what is lost then.
-    listed, tried
-        (rows,) how many these are, and how many have been tried.
-    """
-
-    saved: Grown
-    opened: Ints
-    chosen: Ints
+    saved: Grown  # the class that each step changed, as it was
+    opened: Ints  # (rows + 1,) classes opened before each step
+    chosen: Ints  # (rows,) row that each step places
+    #: (rows, classes) classes that it can be placed in, and bounds on what is lost then.
     options: Ints
     bounds: Floats
+    #: (rows,) how many these are, and how many have been tried.
     listed: Ints
     tried: Ints
 
 
 class RegroupWork(Packed):
-    """Workspace for up to so many rows.
+    """Workspace for up to so many rows."""
 
-    Parameters
-    ----------
-    row_types
-        (rows,) types of the rows: what is asked.
-    found
-        (rows,) class of each row in the best release found: the answer.
-    labels
-        (rows,) class of each row so far; -1 for none.
-    values, bits, ranks
-        (rows, r), (rows, s), (rows, p) what the classes are made of; each value of a set is a bit.
-    least, low
-        (rows,) bounds on the record loss of each row: of the rows alone, and of the classes so far.
-    nearest
-        (k,) losses of the pairs of a row with the nearest ones.
-    grown
-        Classes while they grow.
-    steps
-        What led there.
-    counts
-        Of the sensitive values of a class.
-    nodes
-        (1,) steps taken.
-    """
-
-    row_types: Ints
-    found: Ints
-    labels: Ints
+    row_types: Ints  # (rows,) types of the rows: what is asked
+    found: Ints  # (rows,) class of each row in the best release found: the answer
+    labels: Ints  # (rows,) class of each row so far; -1 for none
+    #: (rows, r), (rows, s), (rows, p) what the classes are made of; each value of a set is a bit.
     values: Floats
     bits: Ints
     ranks: Ints
+    #: (rows,) bounds on the record loss of each row: of the rows alone, and of the classes so far.
     least: Floats
     low: Floats
-    nearest: Floats
-    grown: Grown
-    steps: Steps
-    counts: ValueCounts
-    nodes: Ints
+    nearest: Floats  # (k,) losses of the pairs of a row with the nearest ones
+    grown: Grown  # classes while they grow
+    steps: Steps  # what led there
+    counts: ValueCounts  # of the sensitive values of a class
+    nodes: Ints  # (1,) steps taken
 
 
 def _new_grown(tables: LossTables, count: int, rows: int) -> Grown:
@@ -284,28 +239,15 @@ def _place_row(tables: LossTables, work: RegroupWork, size: int, c: int, i: int)
 
 
 class SearchNode(NamedTuple):
-    """What is known before a row is placed.
+    """What is known before a row is placed."""
 
-    Parameters
-    ----------
-    opened
-        Number of classes.
-    extra
-        Rows left when each class has k.
-    placed, full
-        Bounds on the summed loss: by the rows, and by the classes.
-    worst
-        Bound on the largest loss.
-    floor
-        What each row of `extra` loses at least.
-    """
-
-    opened: int
-    extra: int
+    opened: int  # number of classes
+    extra: int  # rows left when each class has k
+    #: Bounds on the summed loss: by the rows, and by the classes.
     placed: float
     full: float
-    worst: float
-    floor: float
+    worst: float  # bound on the largest loss
+    floor: float  # what each row of `extra` loses at least
 
 
 @kernel

@@ -155,40 +155,24 @@ def _add_up(points: Floats, current: CurrentClasses, labels: Ints, centres: Floa
 
 @dataclass(frozen=True)
 class SearchNumbers:
-    """The numbers that steer local search.
+    """The numbers that steer local search."""
 
-    Parameters
-    ----------
-    neighbours, window_neighbours
-        Neighbours of a class that are looked up: for moves, and for windows.
-    near, near_in_large, large
-        Neighbours of a class that are in a window with it: up to so many records, and beyond.
-    donors
-        Types near a type that may donate copies to it.
-    sweeps
-        Sweeps of moves before the neighbours are looked up again.
-    few_nodes, most_nodes
-        Steps of the search for the classes of a window: at first, since most is gained by the first
-        ones, and when that gains little.
-    stalled
-        After a round that gains less than this share of the loss more is tried.
-    small_k
-        Windows hold three classes up to this k, and two beyond.
-    steps_a_neighbour
-        Steps that finding one neighbour of a class takes for each coordinate, as it was measured.
-    """
-
+    #: Neighbours of a class that are looked up: for moves, and for windows.
     neighbours: int = 10
     window_neighbours: int = 16
+    #: Neighbours of a class that are in a window with it: up to so many records, and beyond.
     near: int = 6
     near_in_large: int = 3
     large: int = 1_000
-    donors: int = 8
-    sweeps: int = 6
+    donors: int = 8  # types near a type that may donate copies to it
+    sweeps: int = 6  # sweeps of moves before the neighbours are looked up again
+    #: Steps of the search for the classes of a window: at first, since most is gained by the first
+    #: ones, and when that gains little.
     few_nodes: int = 1_000
     most_nodes: int = 20_000
-    stalled: float = 1e-3
-    small_k: int = 5
+    stalled: float = 1e-3  # after a round that gains less than this share of the loss more is tried
+    small_k: int = 5  # windows hold three classes up to this k, and two beyond
+    #: Steps that finding one neighbour of a class takes for each coordinate, as it was measured.
     steps_a_neighbour: int = 12
 
 

@@ -72,57 +72,38 @@ def are_squared(problem: Problem) -> bool:
 
 
 class SquaredClasses(Packed):
-    """Classes of points.
+    """Classes of points."""
 
-    Parameters
-    ----------
-    points, near
-        (n, m) records, and (n, q) the nearest others of each.
-    label, place
-        (n,) class of each, and where it stands among the members.
-    members, sizes
-        (c, most) records of each class, and (c,) how many.
-    means, costs
-        (c, m) and (c,) of the classes.
-    """
-
+    #: (n, m) records, and (n, q) the nearest others of each.
     points: Floats
     near: Ints
+    #: (n,) class of each, and where it stands among the members.
     label: Ints
     place: Ints
+    #: (c, most) records of each class, and (c,) how many.
     members: Ints
     sizes: Ints
+    #: (c, m) and (c,) of the classes.
     means: Floats
     costs: Floats
 
 
 class SquaredRound(Packed):
-    """Workspace of a round.
+    """Workspace of a round."""
 
-    Parameters
-    ----------
-    queue, waits
-        (n,) records to look at in turn, and whether each is among them.
-    ends
-        (4,) first and end of the queue, classes touched, records of the pool.
-    touched, costs, is_touched, before
-        (c,) classes that changed, what they cost, whether each did, and (n,) where records were.
-    pool, keys
-        (n,) records that are made classes anew, and their order.
-    seen
-        (c,) for which record a class was looked at last.
-    """
-
+    #: (n,) records to look at in turn, and whether each is among them.
     queue: Ints
     waits: Flags
-    ends: Ints
+    ends: Ints  # (4,) first and end of the queue, classes touched, records of the pool
+    #: (c,) classes that changed, what they cost, whether each did, and (n,) where records were.
     touched: Ints
     costs: Floats
     is_touched: Flags
     before: Ints
+    #: (n,) records that are made classes anew, and their order.
     pool: Ints
     keys: Floats
-    seen: Ints
+    seen: Ints  # (c,) for which record a class was looked at last
 
 
 @kernel
@@ -401,8 +382,6 @@ def improve_squared_errors(
 
     Suppressed records stay what they are.
 
-    Notes
-    -----
     Complexity of a round: O(c k^2 m) for each record of the classes that change, with the c classes
     of its nearest records.
     """

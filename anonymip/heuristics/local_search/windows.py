@@ -58,33 +58,22 @@ class Near(NamedTuple):
 
 
 class WindowsWork(Packed):
-    """Workspace of the windows.
+    """Workspace of the windows."""
 
-    Parameters
-    ----------
-    labels
-        (classes,) classes of the window.
-    types, groups
-        (rows,) types of its rows, and which of the classes found each belongs to.
-    fillers, found
-        (rows,) type of the copies that fill up each class found, -1 for none; its number.
-    checked
-        (classes of the table,) clock at which the windows around a class were last solved.
-    borrowed, known
-        (classes of the table,) clock at which the window with donors around a class was last
-        solved, and which window that was.
-    regroup, listed
-        The best classes of the rows, alone and with donors.
-    """
-
-    labels: Ints
+    labels: Ints  # (classes,) classes of the window
+    #: (rows,) types of its rows, and which of the classes found each belongs to.
     types: Ints
     groups: Ints
+    #: (rows,) type of the copies that fill up each class found, -1 for none; its number.
     fillers: Ints
     found: Ints
+    #: (classes of the table,) clock at which the windows around a class were last solved.
     checked: Ints
+    #: (classes of the table,) clock at which the window with donors around a class was last solved,
+    #: and which window that was.
     borrowed: Ints
     known: Ints
+    #: The best classes of the rows, alone and with donors.
     regroup: RegroupWork
     listed: ListedWork
 

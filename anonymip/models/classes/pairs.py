@@ -70,30 +70,18 @@ def build_bigm(
 ) -> pyo.ConcreteModel:
     """Return the model with big-M constraints; it is built, not solved.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes and a monotone objective.
-    integer_ends
-        Whether the ends of integer attributes are integer variables as in eq. (27). They take
-        integer values anyway once the binaries are integer, but a solver can use the knowledge:
-        HiGHS proves the 20-record sample of the paper in about two thirds of the time.
-    transitivity
-        Whether records equivalent to a third are equivalent, n (n - 1) (n - 2) / 2 rows. Without,
-        two records may share a class through others although their ``equivalent`` is 0: ask for
-        it if a constraint of your own counts on 0. Diversity and limits bring it in any case.
+    `problem`: with equivalence classes and a monotone objective. `integer_ends`: whether the ends
+    of integer attributes are integer variables as in eq. (27). They take integer values anyway once
+    the binaries are integer, but a solver can use the knowledge: HiGHS proves the 20-record sample
+    of the paper in about two thirds of the time. `transitivity`: whether records equivalent to a
+    third are equivalent, n (n - 1) (n - 2) / 2 rows. Without, two records may share a class through
+    others although their ``equivalent`` is 0: ask for it if a constraint of your own counts on 0.
+    Diversity and limits bring it in any case. Raises UnsupportedObjective if the objective has no
+    tables or is not proven monotone; InputError if the recoding is another one, or the model would
+    be too large.
 
-    Notes
-    -----
     Size: n (n - 1) / 2 binaries; four rows a pair and numeric attribute, two a pair and value of
     a set, at most two a pair and level of a hierarchy.
-
-    Raises
-    ------
-    UnsupportedObjective
-        If the objective has no tables or is not proven monotone.
-    InputError
-        If the recoding is another one, or the model would be too large.
     """
     context = fitting_context(problem, integer_ends)
     bigm_size(context)

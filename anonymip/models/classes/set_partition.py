@@ -96,30 +96,16 @@ def build_set_partition(
 ) -> pyo.ConcreteModel:
     """Return the model; it is built, not solved.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes and any objective.
-    upper_bound
-        Loss of a release that is known. With a monotone objective that is summed, sets that no
-        release as good can contain are then left out: those whose loss exceeds what their
-        records pay at least by more than the whole release may.
-    max_sets
-        Most sets of the model.
-    merge
-        Whether identical rows are one row of the model. Without, ``equivalent[i, l]`` says whether
-        two records share a class, and ``lower[i, j]``, ``upper[i, j]`` what is published for one.
-    sets
-        The columns, if the caller has enumerated them.
+    `problem`: with equivalence classes and any objective. `upper_bound`: loss of a release that is
+    known. With a monotone objective that is summed, sets that no release as good can contain are
+    then left out: those whose loss exceeds what their records pay at least by more than the whole
+    release may. `max_sets`: most sets of the model. `merge`: whether identical rows are one row of
+    the model. Without, ``equivalent[i, l]`` says whether two records share a class, and ``lower[i,
+    j]``, ``upper[i, j]`` what is published for one. `sets`: the columns, if the caller has
+    enumerated them. Raises InputError if the recoding is another one, or there are more sets than
+    `max_sets`.
 
-    Notes
-    -----
     Size: one variable a set, of which there are :func:`set_partition_size`; one row a type.
-
-    Raises
-    ------
-    InputError
-        If the recoding is another one, or there are more sets than `max_sets`.
     """
     refuse_other_recodings(problem)
     if sets is None:

@@ -93,25 +93,13 @@ def build_strengthened(
 ) -> pyo.ConcreteModel:
     """Return the model; it is built, not solved.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes and a monotone objective.
-    integer_ends
-        Whether the ends of integer attributes are integer variables, eq. (27).
-    transitivity
-        Whether to add (c), n (n - 1) (n - 2) / 2 rows; ``"auto"`` adds them to small tables, and
-        where diversity or limits need them they are there in any case.
-    symmetry
-        Whether to add (e), which takes identical records to be exchangeable: leave it out if a
-        constraint of your own tells them apart.
-
-    Raises
-    ------
-    UnsupportedObjective
-        If the objective has no tables or is not proven monotone.
-    InputError
-        If the recoding is another one, a choice is unknown, or the model would be too large.
+    `problem`: with equivalence classes and a monotone objective. `integer_ends`: whether the ends
+    of integer attributes are integer variables, eq. (27). `transitivity`: whether to add (c), n (n
+    - 1) (n - 2) / 2 rows; ``"auto"`` adds them to small tables, and where diversity or limits need
+    them they are there in any case. `symmetry`: whether to add (e), which takes identical records
+    to be exchangeable: leave it out if a constraint of your own tells them apart. Raises
+    UnsupportedObjective if the objective has no tables or is not proven monotone; InputError if the
+    recoding is another one, a choice is unknown, or the model would be too large.
     """
     if transitivity not in (True, False, "auto"):
         raise InputError(f"transitivity is {transitivity!r}", remedy="Use True, False or 'auto'")

@@ -97,33 +97,18 @@ def build_freeform(
 ) -> pyo.ConcreteModel:
     """Return the model; it is built, not solved.
 
-    Parameters
-    ----------
-    problem
-        With the recoding Freeform, OneK, KOne, KK or KConcealment, and a monotone objective.
-    own_record
-        ``"fixed"``: every record lies in its own set; ``"free"``: as in the paper. A constraint of
-        your own on ``match`` speaks of the sets before they are handed over when ``"free"``.
-    ranges
-        ``"bounds"``: rows of eqs. (4) to (7); ``"gaps"``: variables for the gaps between values.
-    integer_ends
-        Whether the ends of integer attributes are integer variables; they take integer values
-        anyway once the matches are integer.
-    strengthened
-        Whether to add what every release keeps: losses with the nearest neighbours.
+    `problem`: with the recoding Freeform, OneK, KOne, KK or KConcealment, and a monotone objective.
+    `own_record`: ``"fixed"``: every record lies in its own set; ``"free"``: as in the paper. A
+    constraint of your own on ``match`` speaks of the sets before they are handed over when
+    ``"free"``. `ranges`: ``"bounds"``: rows of eqs. (4) to (7); ``"gaps"``: variables for the gaps
+    between values. `integer_ends`: whether the ends of integer attributes are integer variables;
+    they take integer values anyway once the matches are integer. `strengthened`: whether to add
+    what every release keeps: losses with the nearest neighbours. Raises UnsupportedObjective if the
+    objective has no tables or is not proven monotone; InputError if the recoding is another one, a
+    choice is unknown or does not fit it, or the model would be too large.
 
-    Notes
-    -----
     Size: n^2 binaries; a row a pair of records in each direction and attribute, and one more where
     strengthened.
-
-    Raises
-    ------
-    UnsupportedObjective
-        If the objective has no tables or is not proven monotone.
-    InputError
-        If the recoding is another one, a choice is unknown or does not fit it, or the model would
-        be too large.
     """
     context = CoverContext.fitting(
         problem, own_record=own_record, ranges=ranges, integer_ends=integer_ends

@@ -112,8 +112,6 @@ def build_set_cover(
     them. `fixed_size`: whether the best cover by sets of k is asked for where larger ones may lose
     less. Raises InputError if the problem is another one, or there are more sets.
 
-    Notes
-    -----
     Size: one variable a set, of which there are :func:`set_cover_size`; one row a type.
     """
     degree = cover_degree(problem, fixed_size)

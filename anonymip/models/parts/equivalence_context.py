@@ -33,26 +33,16 @@ _NEAR = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What the parts of the model share; kept on the model as ``context``.
-
-    Parameters
-    ----------
-    ranges, sets
-        Attributes with ends and with value indicators.
-    ancestors
-        Of the hierarchical attributes.
-    integer_ends
-        Whether ends of integer attributes are integer variables, eq. (27).
-    scaling
-        Units of the variables for ends.
-    """
+    """What the parts of the model share; kept on the model as ``context``."""
 
     problem: Problem
+    #: Attributes with ends and with value indicators.
     ranges: tuple[int, ...]
     sets: tuple[int, ...]
-    ancestors: tuple[Ancestors, ...]
+    ancestors: tuple[Ancestors, ...]  # of the hierarchical attributes
+    #: Whether ends of integer attributes are integer variables, eq. (27).
     integer_ends: bool
-    scaling: Scaling
+    scaling: Scaling  # units of the variables for ends
 
     @classmethod
     def of(cls, problem: Problem, integer_ends: bool = True) -> Context:
@@ -165,25 +155,14 @@ class Ancestors:
 
     Two values have the same ancestors that matter strictly above their lowest common one, at the
     same steps of the loss: both chains go through the common node and agree from there on.
-
-    Parameters
-    ----------
-    attribute
-        Index of the attribute.
-    common
-        (L, L) lowest common node of two values, by their ranks.
-    chains
-        For each value its ancestors that matter, from the lowest on.
-    alone
-        (L,) loss of publishing each value itself.
-    steps
-        For each value the rise of the loss at each node of its chain.
     """
 
-    attribute: int
-    common: Codes
+    attribute: int  # index of the attribute
+    common: Codes  # (L, L) lowest common node of two values, by their ranks
+    #: For each value its ancestors that matter, from the lowest on.
     chains: tuple[tuple[int, ...], ...]
-    alone: Floats
+    alone: Floats  # (L,) loss of publishing each value itself
+    #: For each value the rise of the loss at each node of its chain.
     steps: tuple[tuple[float, ...], ...]
 
     @classmethod

@@ -60,8 +60,6 @@ def build_pattern(problem: Problem) -> pyo.ConcreteModel:
     `problem`: with patterns as its recoding. Raises InputError if the problem asks for another
     recoding, or is too large; UnsupportedObjective if the loss of a pattern depends on the record.
 
-    Notes
-    -----
     Size: t p variables for t types and p patterns, and two rows an instance, t p at most.
     """
     columns = pattern_columns(problem, least=1)
@@ -89,8 +87,6 @@ def build_pattern_strong(
     problem asks for another recoding, or is too large; UnsupportedObjective if the loss of a
     pattern depends on the record; NoSolution if a record may become no output row.
 
-    Notes
-    -----
     Size: a variable and a row for each pair of a type and an instance that it may become; a binary
     variable and a row for each instance.
     """

@@ -110,27 +110,13 @@ def pattern_columns(
 ) -> PatternColumns:
     """Return the columns of a problem's model.
 
-    Parameters
-    ----------
-    problem
-        With patterns as its recoding.
-    least
-        Records that must be able to share an output row; others are left out.
-    merged
-        Whether of output rows that the same records may become only the cheapest is kept, the
-        first among equals. All records of the others may move there, and what was diverse stays so.
-    keep_equal
-        Whether only rows with a costlier pattern than such a one are left out.
+    `problem`: with patterns as its recoding. `least`: records that must be able to share an output
+    row; others are left out. `merged`: whether of output rows that the same records may become only
+    the cheapest is kept, the first among equals. All records of the others may move there, and what
+    was diverse stays so. `keep_equal`: whether only rows with a costlier pattern than such a one
+    are left out. Raises InputError if the problem asks for another recoding, or has too many types
+    and patterns; NoSolution if a record may become no output row, and none may be suppressed.
 
-    Raises
-    ------
-    InputError
-        If the problem asks for another recoding, or has too many types and patterns.
-    NoSolution
-        If a record may become no output row, and none may be suppressed.
-
-    Notes
-    -----
     Complexity: O(t p m).
     """
     recoding = recoding_of(problem)

@@ -40,28 +40,16 @@ _BITS = 58
 
 @dataclass(frozen=True, eq=False)
 class RowAssignment:
-    """A transportation problem between types of records and output rows.
+    """A transportation problem between types of records and output rows."""
 
-    Parameters
-    ----------
-    counts
-        (t,) int64, records of each type.
-    least
-        (r,) int64, records that each output row takes at least: k, or 0 where a row needs none.
-    types, rows
-        (e,) int64, the pairs of a type and a row that it may become; h(i, j) = 1.
-    costs
-        (e,) float64, cost of a record of each pair.
-    most
-        (e,) int64, records of each pair at most; None for all of the type.
-    """
-
-    counts: Ints
+    counts: Ints  # (t,) int64, records of each type
+    #: (r,) int64, records that each output row takes at least: k, or 0 where a row needs none.
     least: Ints
+    #: (e,) int64, the pairs of a type and a row that it may become; h(i, j) = 1.
     types: Ints
     rows: Ints
-    costs: Floats
-    most: Ints | None = None
+    costs: Floats  # (e,) float64, cost of a record of each pair
+    most: Ints | None = None  # (e,) int64, records of each pair at most; None for all of the type
 
     @property
     def capacities(self) -> Ints:
@@ -144,8 +132,6 @@ def assign_rows(task: RowAssignment, budget: Budget | None = None) -> Ints | Non
     `task`: what is asked. Costs of at most six decimals are met exactly, others up to rounding.
     `budget`: when it ends, None is returned.
 
-    Notes
-    -----
     A node for each type sends its records, one for each row receives what it needs at least, and
     passes the surplus to a last node. Complexity: that of the network simplex.
     """

@@ -259,30 +259,22 @@ class Session(ABC):
 
 
 class PackageSolver(ABC):
-    """Base of the adapters of optional packages: all but what happens inside the solver.
-
-    Attributes
-    ----------
-    package, optional
-        Names on the package index, and of the optional dependency.
-    probe, size_limit, licence_remedy
-        As for :func:`package_availability`.
-    statuses, unbounded, unclear
-        Why it stopped, by its status; statuses of unbounded models, and those of them that may
-        mean infeasible ones.
-    time_parameter, naming
-        Its parameter of the time limit, and how to find names of parameters.
-    """
+    """Base of the adapters of optional packages: all but what happens inside the solver."""
 
     name: str
+    #: Names on the package index, and of the optional dependency.
     package: str
     optional: str
+    #: As for :func:`package_availability`.
     probe: Probe | None = None
     size_limit: tuple[int, int] = (0, 0)
     licence_remedy: str = ""
+    #: Why it stopped, by its status; statuses of unbounded models, and those of them that may mean
+    #: infeasible ones.
     statuses: Mapping[str, Stopped]
     unbounded: Collection[str]
     unclear: Collection[str]
+    #: Its parameter of the time limit, and how to find names of parameters.
     time_parameter: str
     naming: str
     capabilities = frozenset(

@@ -44,45 +44,25 @@ class Named:
 
 @dataclass(frozen=True, eq=False)
 class StandardForm:
-    """A linear model in matrix form.
+    """A linear model in matrix form."""
 
-    Parameters
-    ----------
-    variables
-        Pyomo's variable of each column. Fixed variables, and variables that no row and no
-        cost uses, are not among them.
-    constraints
-        Pyomo's constraint of each row; a range constraint has two rows.
-    cost
-        Shape (variables,), minimised.
-    offset
-        Constant part of the minimised objective.
-    matrix
-        Shape (rows, variables), compressed by rows.
-    row_lower, row_upper
-        Shape (rows,), infinite where there is no side.
-    lower, upper
-        Shape (variables,), infinite where there is no bound.
-    integer
-        Shape (variables,), whether the variable is integer.
-    maximize
-        Whether the model maximises.
-    indicator
-        Shape (rows,), the column of the binary variable that must be 1 for the row to count,
-        -1 for rows that always count. None if all do.
-    """
-
+    #: Pyomo's variable of each column. Fixed variables, and variables that no row and no cost uses,
+    #: are not among them.
     variables: tuple[Any, ...]
-    constraints: tuple[Any, ...]
-    cost: Floats
-    offset: float
-    matrix: csr_array
+    constraints: tuple[Any, ...]  # pyomo's constraint of each row; a range constraint has two rows
+    cost: Floats  # shape (variables,), minimised
+    offset: float  # constant part of the minimised objective
+    matrix: csr_array  # shape (rows, variables), compressed by rows
+    #: Shape (rows,), infinite where there is no side.
     row_lower: Floats
     row_upper: Floats
+    #: Shape (variables,), infinite where there is no bound.
     lower: Floats
     upper: Floats
-    integer: Flags
-    maximize: bool
+    integer: Flags  # shape (variables,), whether the variable is integer
+    maximize: bool  # whether the model maximises
+    #: Shape (rows,), the column of the binary variable that must be 1 for the row to count, -1 for
+    #: rows that always count. None if all do.
     indicator: Ints | None = None
 
     @property

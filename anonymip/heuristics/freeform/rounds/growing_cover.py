@@ -201,8 +201,6 @@ def place_by_path(
     a path. In a round that adds one record to every set, without limits, there always is one: what
     is left of the complete graph is regular.
 
-    Notes
-    -----
     Breadth first, hence a shortest path. Complexity: O(n^2 k) time at worst. Where all sets have
     one size, nothing is forbidden and all but own records may move, one exchange is enough: the set
     of record i, full and without the original l, has k - 1 members beside i; a set y with room that
@@ -351,8 +349,6 @@ def fill_up_both_ways(cover: GrowingCover, weights: PairWeights, reach: int) -> 
     Records up to `reach` places behind one in the order are tried first, the nearest first. Where
     limits forbid sets, `weights.states` are kept up to date.
 
-    Notes
-    -----
     What is missing then is found by exchanges: if x and y lack a partner and know each other
     (or are one record that lacks two), some a that x does not know has a partner b that y does
     not know, since a has as many partners as wanted and y fewer, and x is one of y's but not of

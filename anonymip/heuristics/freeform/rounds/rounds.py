@@ -138,44 +138,23 @@ def _silent(budget: Budget) -> Budget:
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """A freeform problem whose cover grows in rounds.
-
-    Parameters
-    ----------
-    method
-        Name of the heuristic.
-    reciprocal
-        Whether the cover must be reciprocal.
-    order
-        (n,) records in lexicographic order, attributes with few values first; the kernels number
-        the records by it, and ties go to the first.
-    cover
-        The sets so far.
-    weights
-        Of the present round; :meth:`refresh` sets those of the next.
-    search
-        Workspace.
-    watch
-        Started when the work began.
-    budget
-        Of the rounds. When a third of its time is spent a cheap start is found: a method that is
-        cut off returns nothing worse.
-    sort_greedy
-        The method of that name, one of the cheap starts.
-    starts
-        The cheap start, its loss, and what it is, once it is found.
-    """
+    """A freeform problem whose cover grows in rounds."""
 
     problem: Problem
-    method: str
-    reciprocal: bool
+    method: str  # name of the heuristic
+    reciprocal: bool  # whether the cover must be reciprocal
+    #: (n,) records in lexicographic order, attributes with few values first; the kernels number the
+    #: records by it, and ties go to the first.
     order: Ints
-    cover: GrowingCover
-    weights: PairWeights
-    search: PathSearch
-    watch: Stopwatch
+    cover: GrowingCover  # the sets so far
+    weights: PairWeights  # of the present round; :meth:`refresh` sets those of the next
+    search: PathSearch  # workspace
+    watch: Stopwatch  # started when the work began
+    #: Of the rounds. When a third of its time is spent a cheap start is found: a method that is cut
+    #: off returns nothing worse.
     budget: Budget
-    sort_greedy: Callable[..., Solution]
+    sort_greedy: Callable[..., Solution]  # the method of that name, one of the cheap starts
+    #: The cheap start, its loss, and what it is, once it is found.
     starts: list[tuple[Assignment, float, str]] = field(default_factory=list)
 
     @classmethod
