@@ -132,11 +132,10 @@ def solve_model(
 ) -> SolverResult:
     """Solve a linear Pyomo model, check what comes back, and load it into the variables.
 
-    Nothing a solver says is taken on trust: integer variables are rounded where they lie
-    within tolerance, bounds, integrality and rows are checked, the objective is recomputed,
-    and the bound must fit it. Nor is it trusted to stop: it runs in a process of its own and
-    is killed :data:`~anonymip.runtime.budget.GRACE` seconds after its time limit, or after
-    an interrupt.
+    Nothing a solver says is taken on trust: integer variables are rounded where they lie within
+    tolerance, bounds, integrality and rows are checked, the objective is recomputed, and the bound
+    must fit it. Nor is it trusted to stop: it runs in a process of its own and is killed
+    :data:`~anonymip.runtime.budget.GRACE` seconds after its time limit, or after an interrupt.
 
     Parameters
     ----------

@@ -23,9 +23,8 @@ from anonymip.runtime.arrays import Codes, Flags, Floats
 #: is less than a digit, on a column 1e-6 wide it is more than the column.
 _LARGEST_END = 1e5
 _NARROWEST = 1.0
-#: A step of 1 that costs less than this share of the largest effect of a cell is measured in
-#: spans: presolve of HiGHS 1.15 substitutes by rows with coefficients of 1e-8 beside 1, and loses
-#: optima.
+#: A step of 1 that costs less than this share of the largest effect of a cell is measured in spans:
+#: presolve of HiGHS 1.15 substitutes by rows with coefficients of 1e-8 beside 1, and loses optima.
 _SMALLEST_STEP = 1e-4
 #: Values nearer to each other than this share of the span are told apart by their ranks.
 _NEAR = 1e-3
