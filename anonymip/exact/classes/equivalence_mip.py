@@ -49,47 +49,30 @@ def equivalence_mip(
 ) -> Solution:
     """Solve the MILP of equivalence classes [1]_ to optimality, or as far as the budget goes.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes. The formulations of pairs of records need a monotone objective
-        with tables; ``"set-partition"`` takes any.
-    formulation
-        ``"bigm"`` as in the paper, ``"hull"``, ``"indicator"``, ``"strengthened"``,
-        ``"set-partition"``; ``"auto"`` picks set partitioning where there are few possible
-        classes, else big-M.
-    integer_ends
-        Whether ends of integer attributes are integer variables, eq. (27); for formulations of
-        pairs of records.
-    warm_start
-        Heuristic whose solution the solver starts from: ``initial`` as in the paper,
-        ``ordered-cut``, ``greedy-search``, ``k-member``, ``best`` of these, or ``none``.
-    start
-        Assignment to start from instead.
-    effort
-        Limits the size of the model and the nodes of the solver; ``"thorough"`` and None do not.
-    budget
-        Stops the solver; the incumbent or the start is returned.
-    seed
-        Of the solver.
-    **solving
-        See :class:`~anonymip.exact.model_run.SolverChoices`.
+    `problem`: with equivalence classes. The formulations of pairs of records need a monotone
+    objective with tables; ``"set-partition"`` takes any.
+    `formulation`: ``"bigm"`` as in the paper, ``"hull"``, ``"indicator"``, ``"strengthened"``,
+    ``"set-partition"``; ``"auto"`` picks set partitioning where there are few possible classes,
+    else big-M.
+    `integer_ends`: whether ends of integer attributes are integer variables, eq. (27); for
+    formulations of pairs of records.
+    `warm_start`: heuristic whose solution the solver starts from: ``initial`` as in the paper,
+    ``ordered-cut``, ``greedy-search``, ``k-member``, ``best`` of these, or ``none``.
+    `start`: assignment to start from instead.
+    `effort`: limits the size of the model and the nodes of the solver; ``"thorough"`` and None do
+    not.
+    `budget`: stops the solver; the incumbent or the start is returned.
+    `seed`: of the solver.
+    `**solving`: see :class:`~anonymip.exact.model_run.SolverChoices`.
+    Raises InputError if objective or size do not fit the model, or an option is wrong;
+    SolverUnavailable if the solver is not installed; SolverError if the solver fails or what it
+    returns does not survive the checks, and there is no start; NoSolution if nothing was found
+    within the budget or the effort and there was no start.
 
     References
     ----------
     .. [1] Y. Liang, R. Samavi: Optimization-based k-anonymity algorithms, Computers & Security
        93, 2020, Section 2.2.
-
-    Raises
-    ------
-    InputError
-        If objective or size do not fit the model, or an option is wrong.
-    SolverUnavailable
-        If the solver is not installed.
-    SolverError
-        If the solver fails or what it returns does not survive the checks, and there is no start.
-    NoSolution
-        If nothing was found within the budget or the effort and there was no start.
     """
     run = ModelRun.begin(
         problem, "equivalence-mip", budget=budget, seed=seed, effort=effort, **solving

@@ -116,48 +116,31 @@ def column_generation(
     target may hold are enumerated, and the best release of these is looked for, which either is an
     optimum or raises the bound to the target.
 
-    Parameters
-    ----------
-    problem
-        With classes or plain freeform covers, and a loss that is summed. Classes need a class loss
-        that is superadditive, covers a record loss that is monotone. Losses without tables and
-        losses that are not monotone are for few records: all their sets are listed.
-    bound_only
-        Whether to end when the linear program is solved: the release is that of the heuristics.
-    memory
-        Gigabytes (10^9 bytes) that a pool of sets may hold, at least 0.001; no more than a part of
-        what there is. Where all sets below a target need more, fewer are looked at, or none.
-    start
-        A release that is known.
-    solver
-        Of integer programs over few columns.
-    gap
-        Relative gap to stop at; 0 proves optimality.
-    threads
-        Of the solver.
-    effort
-        How many rounds of cuts, and how large the programs may become: ``quick``, ``normal``,
-        ``thorough``; None: thorough within a time limit, else normal.
-    budget
-        When it ends, the best release and the best bound so far are the result.
-    seed
-        Of heuristics, cuts and solver: the same seed gives the same result where no time ends it.
+    `problem`: with classes or plain freeform covers, and a loss that is summed. Classes need a
+    class loss that is superadditive, covers a record loss that is monotone. Losses without tables
+    and losses that are not monotone are for few records: all their sets are listed.
+    `bound_only`: whether to end when the linear program is solved: the release is that of the
+    heuristics.
+    `memory`: gigabytes (10^9 bytes) that a pool of sets may hold, at least 0.001; no more than a
+    part of what there is. Where all sets below a target need more, fewer are looked at, or none.
+    `start`: a release that is known.
+    `solver`: of integer programs over few columns.
+    `gap`: relative gap to stop at; 0 proves optimality.
+    `threads`: of the solver.
+    `effort`: how many rounds of cuts, and how large the programs may become: ``quick``, ``normal``,
+    ``thorough``; None: thorough within a time limit, else normal.
+    `budget`: when it ends, the best release and the best bound so far are the result.
+    `seed`: of heuristics, cuts and solver: the same seed gives the same result where no time ends
+    it.
+    Raises InputError if the recoding, a rule or an option does not fit, or there are too many sets
+    to list; UnsupportedObjective if the objective lacks a property that is needed; two sets show
+    it; SolverError if the solver fails before any release is found; NoSolution if no release was
+    found, or none obeys the rules.
 
     References
     ----------
     .. [1] C. Barnhart, E. Johnson, G. Nemhauser, M. Savelsbergh, P. Vance: Branch-and-Price: Column
        Generation for Solving Huge Integer Programs, Operations Research 46(3), 1998.
-
-    Raises
-    ------
-    InputError
-        If the recoding, a rule or an option does not fit, or there are too many sets to list.
-    UnsupportedObjective
-        If the objective lacks a property that is needed; two sets show it.
-    SolverError
-        If the solver fails before any release is found.
-    NoSolution
-        If no release was found, or none obeys the rules.
     """
     watch, budget = Stopwatch(), budget or Budget()
     effort = check_effort(effort, limited=budget.deadline is not None)

@@ -61,59 +61,38 @@ def freeform_mip(
 
     With k = 2 the problem is one of assignment, which needs no solver of MIPs.
 
-    Parameters
-    ----------
-    problem
-        With the recoding Freeform, or one of the weaker OneK, KOne, KK and KConcealment. The MIP
-        needs a monotone objective with tables; sets and an assignment take any that is summed. Of
-        small tables losses that are not monotone, such as those of members, are proven by sets of
-        every size from k to n.
-    formulation
-        ``"freeform"``: the MIP of the paper; ``"assignment"``: only for k = 2, without diversity
-        and reciprocal sets; ``"set-cover"``: a variable for each set of k, the strongest where
-        they are few; ``"auto"``: the first that fits of assignment, set-cover and freeform. Of
-        these only the MIP of the paper knows the next four choices: where one of them is not the
-        default, ``"auto"`` is that.
-    own_record
-        ``"fixed"``: every record lies in its own set, which loses nothing; ``"free"`` as in the
-        paper.
-    ranges
-        ``"bounds"``: ends of ranges as in eqs. (4) to (7); ``"gaps"``: by the gaps between values,
-        a stronger relaxation.
-    integer_ends
-        Whether ends of integer attributes are integer variables.
-    strengthened
-        Whether the model holds losses with nearest neighbours too.
-    warm_start
-        Heuristic whose solution the solver starts from: ``hungarian``, ``sort-greedy``,
-        ``greedy``, ``ring``, the ``best`` of these lowered by ``reassign``, or ``none``.
-    start
-        Cover to start from instead.
-    effort
-        Limits the size of the model and the nodes of the solver; ``"thorough"`` and None do not.
-    budget
-        Stops the solver; the incumbent or the start is returned.
-    seed
-        Of the solver.
-    **solving
-        See :class:`~anonymip.exact.model_run.SolverChoices`.
+    `problem`: with the recoding Freeform, or one of the weaker OneK, KOne, KK and KConcealment. The
+    MIP needs a monotone objective with tables; sets and an assignment take any that is summed. Of
+    small tables losses that are not monotone, such as those of members, are proven by sets of every
+    size from k to n.
+    `formulation`: ``"freeform"``: the MIP of the paper; ``"assignment"``: only for k = 2, without
+    diversity and reciprocal sets; ``"set-cover"``: a variable for each set of k, the strongest
+    where they are few; ``"auto"``: the first that fits of assignment, set-cover and freeform. Of
+    these only the MIP of the paper knows the next four choices: where one of them is not the
+    default, ``"auto"`` is that.
+    `own_record`: ``"fixed"``: every record lies in its own set, which loses nothing; ``"free"`` as
+    in the paper.
+    `ranges`: ``"bounds"``: ends of ranges as in eqs. (4) to (7); ``"gaps"``: by the gaps between
+    values, a stronger relaxation.
+    `integer_ends`: whether ends of integer attributes are integer variables.
+    `strengthened`: whether the model holds losses with nearest neighbours too.
+    `warm_start`: heuristic whose solution the solver starts from: ``hungarian``, ``sort-greedy``,
+    ``greedy``, ``ring``, the ``best`` of these lowered by ``reassign``, or ``none``.
+    `start`: cover to start from instead.
+    `effort`: limits the size of the model and the nodes of the solver; ``"thorough"`` and None do
+    not.
+    `budget`: stops the solver; the incumbent or the start is returned.
+    `seed`: of the solver.
+    `**solving`: see :class:`~anonymip.exact.model_run.SolverChoices`.
+    Raises InputError if objective or size do not fit the model, or an option is wrong;
+    SolverUnavailable if the solver is not installed; SolverError if the solver fails or what it
+    returns does not survive the checks, and there is no start; NoSolution if nothing was found
+    within the budget and there was no start, or no release obeys the rules.
 
     References
     ----------
     .. [1] K. Doka, M. Xue, D. Tsoumakos, P. Karras: k-Anonymization by Freeform Generalization,
        ASIACCS 2015, Section 4.
-
-    Raises
-    ------
-    InputError
-        If objective or size do not fit the model, or an option is wrong.
-    SolverUnavailable
-        If the solver is not installed.
-    SolverError
-        If the solver fails or what it returns does not survive the checks, and there is no start.
-    NoSolution
-        If nothing was found within the budget and there was no start, or no release obeys the
-        rules.
     """
     run = ModelRun.begin(
         problem, "freeform-mip", budget=budget, seed=seed, effort=effort, **solving

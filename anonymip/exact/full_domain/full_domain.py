@@ -306,8 +306,6 @@ def full_domain(problem: Problem, *, budget: Budget | None = None, seed: int = 0
     problem asks for another recoding, or has too many combinations of levels; NoSolution if no
     levels are allowed, or none were found within the budget.
 
-    Notes
-    -----
     The place with the least lower bound is either excluded or judged, until no bound is below the
     loss of the best release. To exclude it, a chain of places above it is halved for the highest
     one that does so, as in [1]_: a place where too many records are left alone excludes all below

@@ -40,8 +40,6 @@ def pattern_fpt(
     InputError if the problem has a diversity or another recoding, or more output rows than are
     guessed; NoSolution if no release exists, or none was found before the budget ended.
 
-    Notes
-    -----
     Of the t p output rows that the theorem speaks of only those that k records may become are ever
     used, and of those that the same records may become the cheapest (not so under single use).
     Guesses are made row by row; a branch ends where the rows left hold not all records, need more

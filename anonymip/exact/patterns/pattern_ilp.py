@@ -62,52 +62,32 @@ def pattern_ilp(
 ) -> Solution:
     """Solve the ILP of pattern-guided k-anonymity [1]_ to optimality, or as far as the budget goes.
 
-    Parameters
-    ----------
-    problem
-        With patterns as its recoding.
-    formulation
-        ``"pattern"``: the ILP of the paper; ``"pattern-strong"``: with the same optimum and a much
-        better relaxation, and without the output rows that duals of records rule out; ``"parts"``:
-        duals, parts that share no output row, and small restricted MIPs, for large tables
-        without single use and diversity; where k is 2 or 3, with duals of triples of records
-        too; ``"auto"``: parts where they are possible and the table is not tiny, else the strong
-        model.
-    second_goal
-        ``"rows"``: once the least loss is proven, the most output rows among releases of this loss
-        are asked for in a second solve, since many small classes say more than few large ones;
-        ``"none"``: any release of least loss will do.
-    warm_start
-        ``"greedy"``; ``"search"``, which improves that by local search; or ``"none"``.
-    nodes
-        Most nodes of the solver in each of its calls; 0: no limit.
-    start
-        Patterns to start from instead.
-    **solving
-        See :class:`~anonymip.exact.model_run.SolverChoices`; with a log or options of its own
-        ``"auto"`` takes the strong model, which is one call of the solver.
-    budget
-        Stops the solver; the incumbent or the start is returned.
-    seed
-        Of the solver.
+    `problem`: with patterns as its recoding.
+    `formulation`: ``"pattern"``: the ILP of the paper; ``"pattern-strong"``: with the same optimum
+    and a much better relaxation, and without the output rows that duals of records rule out;
+    ``"parts"``: duals, parts that share no output row, and small restricted MIPs, for large tables
+    without single use and diversity; where k is 2 or 3, with duals of triples of records too;
+    ``"auto"``: parts where they are possible and the table is not tiny, else the strong model.
+    `second_goal`: ``"rows"``: once the least loss is proven, the most output rows among releases of
+    this loss are asked for in a second solve, since many small classes say more than few large
+    ones; ``"none"``: any release of least loss will do.
+    `warm_start`: ``"greedy"``; ``"search"``, which improves that by local search; or ``"none"``.
+    `nodes`: most nodes of the solver in each of its calls; 0: no limit.
+    `start`: patterns to start from instead.
+    `**solving`: see :class:`~anonymip.exact.model_run.SolverChoices`; with a log or options of its
+    own ``"auto"`` takes the strong model, which is one call of the solver.
+    `budget`: stops the solver; the incumbent or the start is returned.
+    `seed`: of the solver.
+    Raises InputError if the problem is too large for the model, or an option is wrong;
+    UnsupportedObjective if the loss of a pattern depends on the record; SolverUnavailable if the
+    solver is not installed; SolverError if the solver fails or what it returns does not survive the
+    checks, and there is no start; NoSolution if no release exists, or nothing was found within the
+    budget and there was no start.
 
     References
     ----------
     .. [1] R. Bredereck, A. Nichterlein, R. Niedermeier: Pattern-Guided k-Anonymity,
        Algorithms 6(4), 2013, Section 2.2.
-
-    Raises
-    ------
-    InputError
-        If the problem is too large for the model, or an option is wrong.
-    UnsupportedObjective
-        If the loss of a pattern depends on the record.
-    SolverUnavailable
-        If the solver is not installed.
-    SolverError
-        If the solver fails or what it returns does not survive the checks, and there is no start.
-    NoSolution
-        If no release exists, or nothing was found within the budget and there was no start.
     """
     run = ModelRun.begin(problem, "pattern-ilp", budget=budget, seed=seed, **solving)
     if nodes < 0:

@@ -50,8 +50,6 @@ def pattern_levels(
     as there. Raises InputError if the problem asks for another recoding, or has too many
     combinations of levels; NoSolution if no release exists, or nothing was found within the budget.
 
-    Notes
-    -----
     Each level of an attribute below the highest becomes a column that shows what the records are
     on it, and a pattern of levels stars the columns below its level. Levels nest, so that records
     look alike under the stars exactly if they do on the levels; a star costs what its level adds.

@@ -255,21 +255,16 @@ def pattern_pairs(
     known release from the bound is in no better release. A first program with the groups of least
     reduced cost gives such a release; a second one, if need be, all that may matter.
 
-    Parameters
-    ----------
-    problem
-        With patterns as its recoding, k = 2, without single use and diversity.
-    start
-        Patterns to start from, in place of those of pattern-search.
-    budget
-        Stops the solver; the best release so far is returned.
-    seed
-        Of the solver and the heuristic.
-    **solving
-        See :class:`~anonymip.exact.model_run.SolverChoices`.
+    `problem`: with patterns as its recoding, k = 2, without single use and diversity.
+    `start`: patterns to start from, in place of those of pattern-search.
+    `budget`: stops the solver; the best release so far is returned.
+    `seed`: of the solver and the heuristic.
+    `**solving`: see :class:`~anonymip.exact.model_run.SolverChoices`.
+    Raises InputError if k is not 2, the problem has single use or a diversity, or the table is too
+    large; UnsupportedObjective if the loss of a pattern depends on the record; SolverError if what
+    the solver returns does not survive the checks; NoSolution if no release exists, or none was
+    found within the budget.
 
-    Notes
-    -----
     Equal records are one row type, of which a group may take several. Complexity: O(n^3) time at
     worst and O(n^2) memory for the duals, and the programs.
 
@@ -279,17 +274,6 @@ def pattern_pairs(
        Algorithms 6(4), 2013, Theorem 2.
     .. [2] E. Anshelevich, A. Karagiozova: Terminal Backup, 3D Matching, and Covering Cubic Graphs,
        SIAM Journal on Computing 40(3), 2011.
-
-    Raises
-    ------
-    InputError
-        If k is not 2, the problem has single use or a diversity, or the table is too large.
-    UnsupportedObjective
-        If the loss of a pattern depends on the record.
-    SolverError
-        If what the solver returns does not survive the checks.
-    NoSolution
-        If no release exists, or none was found within the budget.
     """
     _refuse_unfit(problem)
     run = ModelRun.begin(problem, "pattern-pairs", budget=budget, seed=seed, **solving)

@@ -96,35 +96,26 @@ def split_carry(
     k S + l (2k - 1) records for a boundary of l (Lemma 2). The n mod k records at the end belong to
     the last window. All domains are the table's.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes.
-    S, boundary, subsolver, carry, fixed, accept, prefer, pass_time, link_time, chains
-        See :class:`~anonymip.exact.split_carry.options.ChainOptions`.
-    order
-        Name of an order: ``variance`` as in the paper, ``cardinality``, ``snake``, ``hilbert``,
-        ``neighbour``; each with ``+2opt``.
-    jobs
-        Chains that run at a time; 0: two, or one on one core. The classes do not depend on it.
-    solver, gap, threads, solver_options
-        As there, for sub-solvers with a formulation.
-    checkpoint
-        File that is written every moment, or after every link that takes longer; see
-        :class:`~anonymip.exact.split_carry.checkpoint.Checkpoint`. With several chains each has
-        another one beside it until all have ended. It stays when the method has ended.
-    resume
-        Whether to go on from it if it is there. The classes are those of a run that nothing has
-        disturbed; a link that was cut short is solved again. The time limit counts from now.
-    budget
-        Its time, less what a release takes by itself, is divided by the number of windows; one
-        whose time ends keeps the best classes it has, at worst its start. When all time ends, the
-        records left are cut fast.
-    seed
-        Of the sub-solver.
+    `problem`: with equivalence classes.
+    `S`, `boundary`, `subsolver`, `carry`, `fixed`, `accept`, `prefer`, `pass_time`, `link_time`,
+    `chains`: see :class:`~anonymip.exact.split_carry.options.ChainOptions`.
+    `order`: name of an order: ``variance`` as in the paper, ``cardinality``, ``snake``,
+    ``hilbert``, ``neighbour``; each with ``+2opt``.
+    `jobs`: chains that run at a time; 0: two, or one on one core. The classes do not depend on it.
+    `solver`, `gap`, `threads`, `solver_options`: as there, for sub-solvers with a formulation.
+    `checkpoint`: file that is written every moment, or after every link that takes longer; see
+    :class:`~anonymip.exact.split_carry.checkpoint.Checkpoint`. With several chains each has another
+    one beside it until all have ended. It stays when the method has ended.
+    `resume`: whether to go on from it if it is there. The classes are those of a run that nothing
+    has disturbed; a link that was cut short is solved again. The time limit counts from now.
+    `budget`: its time, less what a release takes by itself, is divided by the number of windows;
+    one whose time ends keeps the best classes it has, at worst its start. When all time ends, the
+    records left are cut fast.
+    `seed`: of the sub-solver.
+    Raises InputError if an option is wrong, or the formulation does not take the sub-problems;
+    SolverUnavailable if the solver is not installed; NoSolution if no classes are found that keep
+    the limits.
 
-    Notes
-    -----
     A window whose solver fails, or whose model is above the size of the solver's licence, keeps the
     better of its start and what a search without a solver finds.
 
@@ -137,15 +128,6 @@ def split_carry(
     ----------
     .. [1] Y. Liang, R. Samavi: Optimization-based k-anonymity algorithms, Computers & Security
        93, 2020, Sections 3.1 and 6.
-
-    Raises
-    ------
-    InputError
-        If an option is wrong, or the formulation does not take the sub-problems.
-    SolverUnavailable
-        If the solver is not installed.
-    NoSolution
-        If no classes are found that keep the limits.
     """
     options = ChainOptions(
         S=S,

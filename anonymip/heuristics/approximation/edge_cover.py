@@ -54,8 +54,6 @@ def edge_cover(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
     Raises InputError if k is not 2, or the table has more than 50,000 distinct rows; NoSolution if
     no classes are found that keep the limits and the diversity.
 
-    Notes
-    -----
     The proofs stand in ``docs/approximation.md``. The cover is found by a matching among the pairs
     of rows that are nearer to each other than their nearest neighbours are together. A loss
     without tables, or not monotone, is taken to be GCP. Beyond 6,000 rows with many such pairs the

@@ -45,8 +45,6 @@ def forest(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
     in the variance order, or the trees are cut no further. Raises NoSolution if no classes are
     found that keep the limits and the diversity.
 
-    Notes
-    -----
     The proof, with the repair of the paper's decomposition, stands in ``docs/approximation.md``.
     Complexity: one search of a tree for each distinct row and O(n k log n) time, O(n k) memory.
 

@@ -48,8 +48,6 @@ def two_factor(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
     or the table has more than 5,000 records; NoSolution if no classes are found that keep the
     limits and the diversity.
 
-    Notes
-    -----
     The proof stands in ``docs/approximation.md``. A loss without tables, or not monotone, is taken
     to be GCP while cycles are looked for. Complexity: O(n^2) memory, O(n^3) time and the matchings.
 

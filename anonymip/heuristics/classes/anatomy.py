@@ -29,8 +29,6 @@ def anatomy(problem: Problem, *, budget: Budget | None = None, seed: int = 0) ->
     are grouped by the repair. `seed`: of the draws. Raises InputError if no diversity is asked for;
     NoSolution if no classes are found that keep the rules.
 
-    Notes
-    -----
     For k above l groups are joined until they have k records. With several sensitive columns the
     records of a group differ in each of them. Classes that break a limit are repaired, as are
     groups where no records of different values are left. Complexity: O(n v / l) for v values.

@@ -25,23 +25,17 @@ def greedy_search(
     Under limits only records that keep them join; under a diversity a class grows until it has
     k records and is diverse.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes.
-    order
-        Name of the order that seeds are taken in and ties are broken by: ``variance`` as in the
-        paper, ``cardinality``, ``snake``, ``hilbert``, ``neighbour``; each with ``+2opt``.
-    search
-        How the cheapest record is found: ``scan`` looks at all, ``tree`` at few of them through a
-        k-d tree (monotone objectives), ``auto`` picks. The result is the same.
-    effort
-        How much work where batches are evaluated: with less, large tables have fewer candidates.
-    budget
-        When it ends, the records left are cut into sets of k in order.
+    `problem`: with equivalence classes.
+    `order`: name of the order that seeds are taken in and ties are broken by: ``variance`` as in
+    the paper, ``cardinality``, ``snake``, ``hilbert``, ``neighbour``; each with ``+2opt``.
+    `search`: how the cheapest record is found: ``scan`` looks at all, ``tree`` at few of them
+    through a k-d tree (monotone objectives), ``auto`` picks. The result is the same.
+    `effort`: how much work where batches are evaluated: with less, large tables have fewer
+    candidates.
+    `budget`: when it ends, the records left are cut into sets of k in order.
+    Raises InputError if order or search is unknown, or the tree does not fit the problem;
+    NoSolution if no classes are found that keep the limits.
 
-    Notes
-    -----
     Complexity: O(t n m) time with the scan for t distinct rows, identical rows being merged.
     Losses without tables, limits and diversities are evaluated in batches of NumPy, which takes
     O(n min(n, 2000) k m) time; with tables and more than 20 000 records the classes are grown
@@ -51,13 +45,6 @@ def greedy_search(
     ----------
     .. [1] Y. Liang, R. Samavi: Optimization-based k-anonymity algorithms, Computers & Security
        93, 2020, Section 3.2, Algorithm 2 and Table 7.
-
-    Raises
-    ------
-    InputError
-        If order or search is unknown, or the tree does not fit the problem.
-    NoSolution
-        If no classes are found that keep the limits.
     """
     watch, budget = Stopwatch(), budget or Budget()
     given = problem, find_order(problem, order, budget), "greedy-search", watch, budget

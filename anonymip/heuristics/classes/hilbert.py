@@ -34,19 +34,14 @@ def hilbert(
     domain values inside the ranges of numeric attributes that are published as ranges, and values
     that occur of attributes that are published as sets.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes.
-    cells
-        ``objective``: the cut is the best one for the problem's objective, rules included. ``HR``:
-        for (values in the range - 1) / (domain size - 1), summed over all attributes, categories in
-        the order of their codes. ``HS``: for (values that occur - 1) / (domain size - 1).
-    budget
-        When it ends, the records are cut into sets of k instead.
+    `problem`: with equivalence classes.
+    `cells`: ``objective``: the cut is the best one for the problem's objective, rules included.
+    ``HR``: for (values in the range - 1) / (domain size - 1), summed over all attributes,
+    categories in the order of their codes. ``HS``: for (values that occur - 1) / (domain size - 1).
+    `budget`: when it ends, the records are cut into sets of k instead.
+    Raises InputError if `cells` is unknown, or HR or HS are asked for under limits or a diversity;
+    NoSolution if no classes are found that keep the limits.
 
-    Notes
-    -----
     Complexity: O(n k m) time behind the sort.
 
     References
@@ -55,13 +50,6 @@ def hilbert(
        Information Loss, VLDB 2007.
     .. [2] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
        Preserving Data Publishing, SIGMOD 2010, Section 7.
-
-    Raises
-    ------
-    InputError
-        If `cells` is unknown, or HR or HS are asked for under limits or a diversity.
-    NoSolution
-        If no classes are found that keep the limits.
     """
     watch, budget = Stopwatch(), budget or Budget()
     if cells not in CELLS:

@@ -38,8 +38,6 @@ def hilbert_diversity(
     ends, the records left are grouped by the repair. Raises InputError if no diversity is asked
     for, or there is no such order; NoSolution if no classes are found that keep the rules.
 
-    Notes
-    -----
     For k above l groups that follow each other are joined until they have k records. With several
     sensitive columns the records of a group differ in each of them. Classes that break a limit are
     repaired, as are groups where no records of different values are left. Complexity:

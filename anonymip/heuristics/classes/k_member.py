@@ -26,22 +26,16 @@ def k_member(
     join the class whose loss rises least. Under limits only records that keep them join; under a
     diversity a class grows until it has k records and is diverse.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes.
-    search
-        How the cheapest record is found: ``scan``, ``tree`` (monotone objectives) or ``auto``.
-        The result is the same.
-    effort
-        How much work where batches are evaluated: with less, large tables have fewer candidates.
-    budget
-        When it ends, the records left are cut into sets of k in the variance order.
-    seed
-        Of the record drawn at random.
+    `problem`: with equivalence classes.
+    `search`: how the cheapest record is found: ``scan``, ``tree`` (monotone objectives) or
+    ``auto``. The result is the same.
+    `effort`: how much work where batches are evaluated: with less, large tables have fewer
+    candidates.
+    `budget`: when it ends, the records left are cut into sets of k in the variance order.
+    `seed`: of the record drawn at random.
+    Raises InputError if search is unknown, or the tree does not fit the problem; NoSolution if no
+    classes are found that keep the limits.
 
-    Notes
-    -----
     Complexity: O(t n m) time for t distinct rows. Losses without tables, limits and diversities
     are evaluated in batches, as in greedy-search.
 
@@ -49,13 +43,6 @@ def k_member(
     ----------
     .. [1] J.-W. Byun, A. Kamra, E. Bertino, N. Li: Efficient k-Anonymization Using Clustering
        Techniques, DASFAA 2007, doi:10.1007/978-3-540-71703-4_18.
-
-    Raises
-    ------
-    InputError
-        If search is unknown, or the tree does not fit the problem.
-    NoSolution
-        If no classes are found that keep the limits.
     """
     watch, budget = Stopwatch(), budget or Budget()
     given = problem, find_order(problem, "variance", budget), "k-member", watch, budget

@@ -32,26 +32,20 @@ def greedy(
     until one can hand over its match and take another, its cheapest. Where no predecessor can,
     which happens for k >= (n + 3) / 2, an augmenting path finds a match.
 
-    Parameters
-    ----------
-    problem
-        With freeform covers; degrees of single records are kept.
-    chooser
-        ``published``: the published records choose the originals that they take in, as in the
-        authors' program; ``originals``: the originals choose the sets that they join, as in the
-        text of the paper. Those that choose last must take what is left. Published records are the
-        same ones every round, and lose little more by another far record; originals spoil other
-        sets each round, and the loss can be twice as large.
-    reciprocal
-        Whether l shall cover i if i covers l: a round then pairs records, each in turn with the
-        one at the least weight both ways, whoever chooses. Forced if the recoding asks for it.
-        Where n is odd and k even all sets have k + 1 records, since none of k exist.
-    budget
-        When it ends, the matches still missing are added along the lexicographic order; a cheap
-        start (rings, SortGreedy in parts) is returned where it loses less.
+    `problem`: with freeform covers; degrees of single records are kept.
+    `chooser`: ``published``: the published records choose the originals that they take in, as in
+    the authors' program; ``originals``: the originals choose the sets that they join, as in the
+    text of the paper. Those that choose last must take what is left. Published records are the same
+    ones every round, and lose little more by another far record; originals spoil other sets each
+    round, and the loss can be twice as large.
+    `reciprocal`: whether l shall cover i if i covers l: a round then pairs records, each in turn
+    with the one at the least weight both ways, whoever chooses. Forced if the recoding asks for it.
+    Where n is odd and k even all sets have k + 1 records, since none of k exist.
+    `budget`: when it ends, the matches still missing are added along the lexicographic order; a
+    cheap start (rings, SortGreedy in parts) is returned where it loses less.
+    Raises InputError if the chooser is unknown, or the problem asks for another recoding or for
+    diversity; NoSolution if no cover is found that has the degrees and keeps the limits.
 
-    Notes
-    -----
     Complexity: O(k n^2 m) time at worst; bounds on blocks of neighbours rule most matches out
     without changing the result. Memory O(n (k + m)), with ``originals`` O(n v / 64) more for v
     values of all attributes. A loss without tables needs the weights of all pairs, and is replaced
@@ -62,13 +56,6 @@ def greedy(
     ----------
     .. [1] K. Doka, M. Xue, D. Tsoumakos, P. Karras: k-Anonymization by Freeform Generalization,
        ASIACCS 2015, Section 5, Algorithm 1.
-
-    Raises
-    ------
-    InputError
-        If the chooser is unknown, or the problem asks for another recoding or for diversity.
-    NoSolution
-        If no cover is found that has the degrees and keeps the limits.
     """
     if chooser not in _CHOOSERS:
         raise unknown_name("chooser", chooser, _CHOOSERS)

@@ -32,20 +32,16 @@ def hungarian(
     The weight of a match is the increase of the loss of the published record, set again for each
     round. For k = 2 there is one round, and its assignment is the optimum.
 
-    Parameters
-    ----------
-    problem
-        With freeform covers, one degree for all records.
-    reciprocal
-        Whether l shall cover i if i covers l: the assignment is then solved on the weights both
-        ways and its cycles are cut into pairs. Forced if the recoding asks for it. Where n is odd
-        and k even all sets have k + 1 records, since none of k exist.
-    budget
-        When it ends, the matches still missing are added along the lexicographic order; a cheap
-        start (rings, SortGreedy in parts) is returned where it loses less.
+    `problem`: with freeform covers, one degree for all records.
+    `reciprocal`: whether l shall cover i if i covers l: the assignment is then solved on the
+    weights both ways and its cycles are cut into pairs. Forced if the recoding asks for it. Where n
+    is odd and k even all sets have k + 1 records, since none of k exist.
+    `budget`: when it ends, the matches still missing are added along the lexicographic order; a
+    cheap start (rings, SortGreedy in parts) is returned where it loses less.
+    Raises InputError if the problem asks for another recoding, for degrees that differ or for
+    diversity, or has more than 20 000 records; NoSolution if no cover is found that keeps the
+    limits.
 
-    Notes
-    -----
     The assignments are solved by shortest augmenting paths that start from the duals of the round
     before. Complexity: O(k n^3) time at worst, and the memory of n^2 weights: in double precision
     up to 2000 records, beyond in single, in whose rounding the assignments are then the best. A
@@ -55,14 +51,6 @@ def hungarian(
     ----------
     .. [1] K. Doka, M. Xue, D. Tsoumakos, P. Karras: k-Anonymization by Freeform Generalization,
        ASIACCS 2015, Section 7.
-
-    Raises
-    ------
-    InputError
-        If the problem asks for another recoding, for degrees that differ or for diversity, or has
-        more than 20 000 records.
-    NoSolution
-        If no cover is found that keeps the limits.
     """
     rounds = Rounds.of(
         problem, "hungarian", budget or Budget(), reciprocal=reciprocal, sort_greedy=sort_greedy

@@ -54,8 +54,6 @@ def k_concealment(
     Raises UnsupportedObjective if the objective has no tables; InputError if the join is unknown;
     NoSolution if it finds no sets that keep the limits, or its sets are not diverse.
 
-    Notes
-    -----
     No generalization is taken back that later ones made superfluous, as in the papers. Ties go to
     the first record. Complexity: O(n^2 k m) time, and O(n + edges) more for each original that
     lacks effective matches.

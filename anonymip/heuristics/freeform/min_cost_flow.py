@@ -23,16 +23,13 @@ def min_cost_flow(problem: Problem, *, budget: Budget | None = None, seed: int =
     itself. A minimum cost flow finds all matches at once. It is the optimum for k = 2; the larger
     k, the less do weights of single matches say about sets.
 
-    Parameters
-    ----------
-    problem
-        With freeform covers; degrees of single records are kept.
-    budget
-        When it ends, the matches still missing are added along the lexicographic order; a cheap
-        start (rings, SortGreedy in parts) is returned where it loses less.
+    `problem`: with freeform covers; degrees of single records are kept.
+    `budget`: when it ends, the matches still missing are added along the lexicographic order; a
+    cheap start (rings, SortGreedy in parts) is returned where it loses less.
+    Raises InputError if the problem asks for another recoding, for reciprocal covers or for
+    diversity, or has more than 20 000 records; NoSolution if no cover has the degrees, or none is
+    found that keeps the limits.
 
-    Notes
-    -----
     Complexity: O(k n^3) time at worst, and the memory of n^2 weights. A loss without tables is
     replaced by GCP beyond 1000 records. A limit may forbid a set although it allows each of its
     matches with the record itself; such a result is refused.
@@ -41,14 +38,6 @@ def min_cost_flow(problem: Problem, *, budget: Budget | None = None, seed: int =
     ----------
     .. [1] K. Doka, M. Xue, D. Tsoumakos, P. Karras: k-Anonymization by Freeform Generalization,
        ASIACCS 2015, Section 8 (minCostFlow).
-
-    Raises
-    ------
-    InputError
-        If the problem asks for another recoding, for reciprocal covers or for diversity, or has
-        more than 20 000 records.
-    NoSolution
-        If no cover has the degrees, or none is found that keeps the limits.
     """
     rounds = Rounds.of(
         problem, "min-cost-flow", budget or Budget(), reciprocal=False, sort_greedy=sort_greedy

@@ -47,8 +47,6 @@ def nearest_sets(
     `budget`: when it ends, all records are published alike. Raises UnsupportedObjective if the
     objective has no tables; NoSolution if the sets break a limit.
 
-    Notes
-    -----
     Ties go to the first record. Complexity: exponential in k for one record, ended after a number
     of losses; then O(n^2 k m) time.
 

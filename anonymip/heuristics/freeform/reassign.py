@@ -60,42 +60,23 @@ def reassign(
     a reciprocal cover together with their counterparts. Only changes that keep limits and diversity
     are made; exchanges of two are not made under a diversity.
 
-    Parameters
-    ----------
-    problem
-        With freeform generalization.
-    from_method
-        What makes the start where none is given: ``sort-greedy``, ``greedy``, ``hungarian``,
-        ``ring``, ``nh``.
-    patience
-        So many passes without gain in a row end the work.
-    effort
-        What counts as gain: of ``"quick"`` work 1 % of the loss, of ``"normal"`` 0.1 %, of
-        ``"thorough"`` anything; None: thorough within a time limit, else normal.
-    start
-        Cover to improve.
-    budget
-        When it ends, what is reached is the result.
-    seed
-        Of the decompositions.
+    `problem`: with freeform generalization.
+    `from_method`: what makes the start where none is given: ``sort-greedy``, ``greedy``,
+    ``hungarian``, ``ring``, ``nh``.
+    `patience`: so many passes without gain in a row end the work.
+    `effort`: what counts as gain: of ``"quick"`` work 1 % of the loss, of ``"normal"`` 0.1 %, of
+    ``"thorough"`` anything; None: thorough within a time limit, else normal.
+    `start`: cover to improve.
+    `budget`: when it ends, what is reached is the result.
+    `seed`: of the decompositions.
+    Raises InputError if the problem asks for another recoding, or from_method or patience is not
+    possible; InvalidAssignment if the start is no cover that the problem allows;
+    UnsupportedObjective if the objective has no tables, and there are too many records or sets are
+    reciprocal or differ in size; NoSolution if the method that makes the start finds none.
 
-    Notes
-    -----
     The result is never above the start: with the maximum over the records as well, where sums are
     lowered and the best cover seen is kept. Complexity of a pass: k assignments of O(n^3) at worst,
     and the memory of n^2 numbers, in single precision beyond 2000 records.
-
-    Raises
-    ------
-    InputError
-        If the problem asks for another recoding, or from_method or patience is not possible.
-    InvalidAssignment
-        If the start is no cover that the problem allows.
-    UnsupportedObjective
-        If the objective has no tables, and there are too many records or sets are reciprocal or
-        differ in size.
-    NoSolution
-        If the method that makes the start finds none.
     """
     watch, budget = Stopwatch(), budget or Budget()
     effort = check_effort(effort, limited=budget.deadline is not None)

@@ -50,31 +50,24 @@ def sort_greedy(
     comes first in lexicographic order. Records that are left without a match find one by an
     exchange, and where none is possible along an augmenting path.
 
-    Parameters
-    ----------
-    problem
-        With freeform covers; degrees of single records are kept.
-    weight
-        What a match weighs: ``loss``, that of the published record with the match, as in the
-        authors' program; ``increase``, by how much this loss grows, as in the text of the paper.
-        In the first round both are the same. With the loss, records that are narrow yet choose
-        first; with the increase the wide ones do, for which many matches are free, and the last to
-        choose are left with what costs most: the larger k, the more is lost.
-    repair
-        Who looks for an exchange: ``published``, published records without an original, who get
-        that of one of their 200 nearest neighbours in lexicographic order, the one for whom handing
-        it over and taking another costs least; ``originals``, originals without a set, to whom the
-        nearest one that can hands over its set, as in the text of the paper.
-    reciprocal
-        Whether l shall cover i if i covers l: a round then pairs the records whose increases both
-        ways are least, whatever the weight. Forced if the recoding asks for it. Where n is odd and
-        k even all sets have k + 1 records, since none of k exist.
-    budget
-        When it ends, the matches still missing are added along the lexicographic order; a cheap
-        start (rings, SortGreedy in parts) is returned where it loses less.
+    `problem`: with freeform covers; degrees of single records are kept.
+    `weight`: what a match weighs: ``loss``, that of the published record with the match, as in the
+    authors' program; ``increase``, by how much this loss grows, as in the text of the paper. In the
+    first round both are the same. With the loss, records that are narrow yet choose first; with the
+    increase the wide ones do, for which many matches are free, and the last to choose are left with
+    what costs most: the larger k, the more is lost.
+    `repair`: who looks for an exchange: ``published``, published records without an original, who
+    get that of one of their 200 nearest neighbours in lexicographic order, the one for whom handing
+    it over and taking another costs least; ``originals``, originals without a set, to whom the
+    nearest one that can hands over its set, as in the text of the paper.
+    `reciprocal`: whether l shall cover i if i covers l: a round then pairs the records whose
+    increases both ways are least, whatever the weight. Forced if the recoding asks for it. Where n
+    is odd and k even all sets have k + 1 records, since none of k exist.
+    `budget`: when it ends, the matches still missing are added along the lexicographic order; a
+    cheap start (rings, SortGreedy in parts) is returned where it loses less.
+    Raises InputError if weight or repair is unknown, or the problem asks for another recoding, or
+    for diversity; NoSolution if no cover is found that has the degrees and keeps the limits.
 
-    Notes
-    -----
     No edges are sorted: a heap holds the best match left of each published record, and the next
     ones come from a shortlist that is made again when it is used up. That is the rule of the sorted
     list. Complexity: O(k n^2 m) time for the first look alone at worst; bounds on blocks of 32
@@ -85,13 +78,6 @@ def sort_greedy(
     ----------
     .. [1] K. Doka, M. Xue, D. Tsoumakos, P. Karras: k-Anonymization by Freeform Generalization,
        ASIACCS 2015, Section 6, Algorithm 2.
-
-    Raises
-    ------
-    InputError
-        If weight or repair is unknown, or the problem asks for another recoding, or for diversity.
-    NoSolution
-        If no cover is found that has the degrees and keeps the limits.
     """
     if weight not in _WEIGHTS:
         raise unknown_name("weight", weight, _WEIGHTS)

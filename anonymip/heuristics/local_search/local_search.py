@@ -106,8 +106,6 @@ def local_search(
     seed
         Of the neighbours drawn: the same seed gives the same classes.
 
-    Notes
-    -----
     The search looks at records and attributes in an order that follows from their values, so that a
     table finds the same loss in whatever order it comes. The result is never above the start. Where
     the largest loss counts, the larger one of the classes that change never rises, so that the
@@ -121,15 +119,6 @@ def local_search(
 
     Suppressed records join a class where that is cheaper, and records that cost their class
     more than a row of stars are suppressed, where the recoding allows it and losses are summed.
-
-    Raises
-    ------
-    InputError
-        If the problem asks for another recoding, or an option is not possible.
-    InvalidAssignment
-        If the start is no release that the problem allows.
-    NoSolution
-        If the method that makes the start finds none.
     """
     watch, budget = Stopwatch(), budget or Budget()
     if not isinstance(problem.recoding, EquivalenceClasses):

@@ -37,27 +37,21 @@ def pattern_greedy(
     left may become, all of them become it. Under single use a pattern gets its largest row alone;
     under a diversity only rows that keep it are made.
 
-    Parameters
-    ----------
-    problem
-        With patterns as its recoding.
-    mode
-        What becomes of the records left. ``"strict"``: they join rows, or rows are opened for them
-        by records that others can spare, whichever is cheapest; where the recoding allows
-        suppression that competes, and patterns costlier than it are not used; where one finds no
-        row, all records become a single one if some pattern allows that. ``"paper"``: they are
-        suppressed as a whole, as in the paper, which is no k-anonymity in the strict sense, so the
-        recoding must allow it.
-    orders
-        So many orders of patterns of equal cost are tried, and the best result is kept: first that
-        of the mask, fewest stars and leftmost first, then random ones. The trace tells the range.
-    budget
-        When it ends, the records left are placed at once, or suppressed.
-    seed
-        Of the random orders.
+    `problem`: with patterns as its recoding.
+    `mode`: what becomes of the records left. ``"strict"``: they join rows, or rows are opened for
+    them by records that others can spare, whichever is cheapest; where the recoding allows
+    suppression that competes, and patterns costlier than it are not used; where one finds no row,
+    all records become a single one if some pattern allows that. ``"paper"``: they are suppressed as
+    a whole, as in the paper, which is no k-anonymity in the strict sense, so the recoding must
+    allow it.
+    `orders`: so many orders of patterns of equal cost are tried, and the best result is kept: first
+    that of the mask, fewest stars and leftmost first, then random ones. The trace tells the range.
+    `budget`: when it ends, the records left are placed at once, or suppressed.
+    `seed`: of the random orders.
+    Raises InputError if the problem asks for another recoding, or an option is wrong;
+    UnsupportedObjective if the loss of a pattern depends on the record; NoSolution if records are
+    left that find no row.
 
-    Notes
-    -----
     Factor m without diversity and single use, if the patterns hold that of stars only and a star
     costs 1 (Theorem 4). Complexity: O(p n m) time, O((n + p) m) memory.
 
@@ -65,15 +59,6 @@ def pattern_greedy(
     ----------
     .. [1] R. Bredereck, A. Nichterlein, R. Niedermeier: Pattern-Guided k-Anonymity,
        Algorithms 6(4), 2013, Algorithm 1.
-
-    Raises
-    ------
-    InputError
-        If the problem asks for another recoding, or an option is wrong.
-    UnsupportedObjective
-        If the loss of a pattern depends on the record.
-    NoSolution
-        If records are left that find no row.
     """
     watch, budget = Stopwatch(), budget or Budget()
     recoding = recoding_of(problem)

@@ -41,8 +41,6 @@ def pattern_search(
     recoding; UnsupportedObjective if the loss of a pattern depends on the record; InvalidAssignment
     if the start breaks a rule of the problem; NoSolution if no start is found.
 
-    Notes
-    -----
     Complexity of a pass: O(p n) time, O((p + n) m) memory.
     """
     watch, budget = Stopwatch(), budget or Budget()
