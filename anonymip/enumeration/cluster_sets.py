@@ -59,10 +59,7 @@ class ClusterSets:
         return representatives(self.rows, np.repeat(self.types, self.counts), self.sizes)
 
     def only(self, kept: Flags) -> ClusterSets:
-        """Return some of the sets.
-
-        `kept`: (c,) which ones.
-        """
+        """Return some of the sets. `kept`: (c,) which ones."""
         lengths = np.diff(self.offsets)
         places = np.repeat(kept, lengths)
         return replace(

@@ -294,10 +294,7 @@ def remove_parts(path: Path) -> None:
 
 
 def _header(content: bytes) -> dict[str, Any]:
-    """Return what a file says of itself.
-
-    Raises ValueError if it is none of ours.
-    """
+    """Return what a file says of itself. Raises ValueError if it is none of ours."""
     header = json.loads(content)
     if not isinstance(header, dict) or header.get("program") != _PROGRAM:
         raise ValueError("no checkpoint")
@@ -368,10 +365,7 @@ def chain_of(arrays: Mapping[str, NDArray[Any]]) -> Chain:
 
 @dataclass(frozen=True, eq=False)
 class ChainFile:
-    """A chain of classes as a checkpoint keeps it.
-
-    `chain`: that goes on in place.
-    """
+    """A chain of classes as a checkpoint keeps it. `chain`: that goes on in place."""
 
     chain: Chain
 

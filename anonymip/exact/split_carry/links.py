@@ -158,10 +158,7 @@ class ClassLinks:
         return self._options.links_of(self._chain.n, self._problem.k)
 
     def advance(self, clock: ChainClock, amount: int) -> None:
-        """Solve the next link.
-
-        Raises InputError if the sub-solver cannot take the sub-problem.
-        """
+        """Solve the next link. Raises InputError if the sub-solver cannot take the sub-problem."""
         self.solve_next(clock, None)
 
     def solve_next(self, clock: ChainClock, found: Answer | None) -> None:

@@ -46,10 +46,7 @@ def _precedes(heap: MatchHeap, one: int, other: int) -> bool:
 
 @kernel
 def push(heap: MatchHeap, record: int, weight: float, match: int) -> None:
-    """Put a record into the heap; it must not be in it.
-
-    Complexity: O(log n) time.
-    """
+    """Put a record into the heap; it must not be in it. Complexity: O(log n) time."""
     heap.weight[record] = weight
     heap.match[record] = match
     at = heap.size[0]
