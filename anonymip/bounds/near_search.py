@@ -5,6 +5,8 @@ Beside them lies the workspace of :mod:`anonymip.bounds.box_search`, which picks
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from anonymip.instances.microdata import RowTypes
@@ -49,51 +51,50 @@ _SHORT = 12
 class NearLists(Packed):
     """Lists of near types, and the workspace of searches for sets of them."""
 
-    #: (room,) the lists, one behind the other: types, the record loss of the partial set with each,
-    #: and what sets leave at least in which it is the furthest, or that it is beyond.
-    types: Ints
-    losses: Floats
-    bounds: Floats
-    within: Floats
-    #: (k + 1,) where the list lies of what a set of so many rows may take in, and the next.
-    begin: Ints
-    end: Ints
-    at: Ints
-    duals: Floats  # (k + 1,) duals of the rows of the partial set, summed
-    chosen: Ints  # (k + 1,) type that a set of so many rows has taken in
+    #: The lists, one behind the other: types, the record loss of the partial set with each, and
+    #: what sets leave at least in which it is the furthest, or that it is beyond.
+    types: Annotated[Ints, "room"]
+    losses: Annotated[Floats, "room"]
+    bounds: Annotated[Floats, "room"]
+    within: Annotated[Floats, "room"]
+    #: Where the list lies of what a set of so many rows may take in, and the next.
+    begin: Annotated[Ints, "k + 1"]
+    end: Annotated[Ints, "k + 1"]
+    at: Annotated[Ints, "k + 1"]
+    duals: Annotated[Floats, "k + 1"]  # duals of the rows of the partial set, summed
+    chosen: Annotated[Ints, "k + 1"]  # type that a set of so many rows has taken in
     sets: GrowingSets  # (k + 1, ...) what it covers
-    used: Ints  # (t,) rows of each type in the partial set
-    top: Floats  # (k,) highest duals
-    #: (bins, k), (bins,), (bins,) highest duals of each bin of losses, how many there are, and a
-    #: bound.
-    bin_tops: Floats
-    bin_filled: Ints
-    bin_bounds: Floats
+    used: Annotated[Ints, "t"]  # rows of each type in the partial set
+    top: Annotated[Floats, "k"]  # highest duals
+    #: Highest duals of each bin of losses, how many there are, and a bound.
+    bin_tops: Annotated[Floats, "_BINS, k"]
+    bin_filled: Annotated[Ints, "_BINS"]
+    bin_bounds: Annotated[Floats, "_BINS"]
 
 
 class Boxes(Packed):
     """Boxes of sets: what all sets of a box cover, and the list of who may be in them."""
 
-    #: (boxes,) the list of each.
-    begin: Ints
-    end: Ints
-    #: (boxes,) what its sets leave at least, and where it is divided: by the values of a side of a
-    #: term on this or that side of the cut.
-    bounds: Floats
-    sides: Ints
-    cuts: Floats
+    #: The list of each.
+    begin: Annotated[Ints, "count"]
+    end: Annotated[Ints, "count"]
+    #: What its sets leave at least, and where it is divided: by the values of a side of a term on
+    #: this or that side of the cut.
+    bounds: Annotated[Floats, "count"]
+    sides: Annotated[Ints, "count"]
+    cuts: Annotated[Floats, "count"]
     #: (boxes + 1, ...) what all sets of each cover; in the last line what one set covers.
     sets: GrowingSets
-    #: (boxes,) a heap of those to be divided, the least bound first, and those no longer in use.
-    open: Ints
-    free: Ints
-    held: Ints  # (3,) how many are open, free, and were ever in use
-    #: (k,) members of a set beside the own rows and the furthest, and their duals, falling.
-    picked: Ints
-    picked_duals: Floats
-    #: (1,) the furthest member, and what a record of the set loses.
-    last: Ints
-    loss: Floats
+    #: A heap of those to be divided, the least bound first, and those no longer in use.
+    open: Annotated[Ints, "count"]
+    free: Annotated[Ints, "count"]
+    held: Annotated[Ints, "3"]  # how many are open, free, and were ever in use
+    #: Members of a set beside the own rows and the furthest, and their duals, falling.
+    picked: Annotated[Ints, "k"]
+    picked_duals: Annotated[Floats, "k"]
+    #: The furthest member, and what a record of the set loses.
+    last: Annotated[Ints, "1"]
+    loss: Annotated[Floats, "1"]
 
 
 class NearSearch(Packed):
@@ -110,15 +111,17 @@ class NearSearch(Packed):
     lists: NearLists
     boxes: Boxes
     #: Workspaces of the search in the tree.
-    near: Codes
-    near_losses: Floats
-    nodes: Ints
-    node_bounds: Floats
-    work: Ints  # (1,) losses computed, nodes of the tree among them
-    best: Ints  # (k,) types of the set that leaves least; -1 comes first if none is known
-    reached: Floats  # (1,) the highest dual so far
-    #: (t, k) types of a set that kept the dual of each type from its cap, or loses least.
-    binding: Codes
+    near: Annotated[Codes, "k"]
+    near_losses: Annotated[Floats, "k + 1"]
+    nodes: Annotated[Ints, "deepest"]
+    node_bounds: Annotated[Floats, "deepest"]
+    work: Annotated[Ints, "1"]  # losses computed, nodes of the tree among them
+    best: Annotated[
+        Ints, "k", -1
+    ]  # types of the set that leaves least; -1 comes first if none is known
+    reached: Annotated[Floats, "1"]  # the highest dual so far
+    #: Types of a set that kept the dual of each type from its cap, or loses least.
+    binding: Annotated[Codes, "t, k"]
     open: Flags  # (t,) whether more work may find more of what a row of each type loses at least
 
 
@@ -130,44 +133,16 @@ def new_near_search(problem: Problem, tables: LossTables) -> tuple[NearSearch, R
     types, k = problem.microdata.row_types(tables.columns), problem.k
     rows = kernel_rows(problem.microdata, tables, types.first)
     counts = types.counts.astype(np.int64)
-    terms, t, whole = term_rows(rows), len(counts), np.int64
+    terms, t = term_rows(rows), len(counts)
     # Memory that is not written to is not taken.
     room, words = 4 * t + 64 * k + _ROOM, int(terms.set_words.max(initial=-1)) + 1
     count = max(_FEWEST_BOXES, min(_MOST_BOXES, _BOX_WORDS // (words + 1)))
-    lists = NearLists(
-        types=np.zeros(room, whole),
-        losses=np.zeros(room),
-        bounds=np.zeros(room),
-        within=np.zeros(room),
-        begin=np.zeros(k + 1, whole),
-        end=np.zeros(k + 1, whole),
-        at=np.zeros(k + 1, whole),
-        duals=np.zeros(k + 1),
-        chosen=np.zeros(k + 1, whole),
-        sets=new_growing_sets(tables, k + 1, words),
-        used=np.zeros(t, whole),
-        top=np.zeros(k),
-        bin_tops=np.zeros((_BINS, k)),
-        bin_filled=np.zeros(_BINS, whole),
-        bin_bounds=np.zeros(_BINS),
-    )
-    boxes = Boxes(
-        begin=np.zeros(count, whole),
-        end=np.zeros(count, whole),
-        bounds=np.zeros(count),
-        sides=np.zeros(count, whole),
-        cuts=np.zeros(count),
-        sets=new_growing_sets(tables, count + 1, words),
-        open=np.zeros(count, whole),
-        free=np.zeros(count, whole),
-        held=np.zeros(3, whole),
-        picked=np.zeros(k, whole),
-        picked_duals=np.zeros(k),
-        last=np.zeros(1, whole),
-        loss=np.zeros(1),
-    )
-    search = NearSearch(
+    lists = NearLists.of_sizes(room=room, k=k, t=t, sets=new_growing_sets(tables, k + 1, words))
+    boxes = Boxes.of_sizes(count=count, k=k, sets=new_growing_sets(tables, count + 1, words))
+    search = NearSearch.of_sizes(
+        t=t,
         k=k,
+        deepest=DEEPEST,
         rows=rows,
         terms=terms,
         counts=counts,
@@ -175,14 +150,6 @@ def new_near_search(problem: Problem, tables: LossTables) -> tuple[NearSearch, R
         state=new_state(tables, 2),
         lists=lists,
         boxes=boxes,
-        near=np.empty(k, np.int32),
-        near_losses=np.empty(k + 1),
-        nodes=np.empty(DEEPEST, whole),
-        node_bounds=np.empty(DEEPEST),
-        work=np.zeros(1, whole),
-        best=np.full(k, -1, whole),
-        reached=np.zeros(1),
-        binding=np.empty((t, k), np.int32),
         open=counts < k,
     )
     build_tree(search.tree, rows, counts)

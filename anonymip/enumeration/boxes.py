@@ -16,6 +16,8 @@ References
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from anonymip.objectives.kernels.class_loss import ends_loss
@@ -106,60 +108,39 @@ def _line_below(losses: Floats) -> tuple[float, float]:
 class BoxSearch(Packed):
     """Workspace of the search, d being the least number of records, plus one."""
 
-    #: (levels,) what opening a level costs, and which has to be open before; -1 for none.
-    cost: Floats
-    nearer: Ints
-    #: (d, levels), (d, t) bool, by depth: levels open, types that the box does not cover.
-    opened: Flags
-    ruled_out: Flags
-    #: (d, t), (d,), (d,) by depth: types to take in, how many, and how many were.
-    candidates: Ints
-    held: Ints
-    place: Ints
-    room: Floats  # (levels,) capacity left
-    flow: Floats  # (t, levels) from types to levels
-    left: Floats  # (t,) prices without a way to a level; of covered types -1
-    #: (t,) types with flow; types that a search for a way reached.
-    active: Ints
-    queue: Ints
-    #: (levels,), (t,) where the way came from.
-    level_from: Ints
-    type_from: Ints
-    #: (levels,), (t,) 1: reached from what cannot flow; 2: by the present search.
-    level_seen: Ints
-    type_seen: Ints
-    #: (t,) what taking a type in costs; the types by what it costs at first.
-    distance: Floats
-    order: Ints
-    box: Flags  # (levels,) bool, the levels of the best box so far
-    work: Floats  # (1,) types and levels looked at
+    #: What opening a level costs, and which has to be open before; -1 for none.
+    cost: Annotated[Floats, "levels"]
+    nearer: Annotated[Ints, "levels"]
+    #: By depth: levels open, types that the box does not cover.
+    opened: Annotated[Flags, "depth, levels"]
+    ruled_out: Annotated[Flags, "depth, t"]
+    #: By depth: types to take in, how many, and how many were.
+    candidates: Annotated[Ints, "depth, t"]
+    held: Annotated[Ints, "depth"]
+    place: Annotated[Ints, "depth"]
+    room: Annotated[Floats, "levels"]  # capacity left
+    flow: Annotated[Floats, "t, levels"]  # from types to levels
+    left: Annotated[Floats, "t"]  # prices without a way to a level; of covered types -1
+    #: Types with flow; types that a search for a way reached.
+    active: Annotated[Ints, "t"]
+    queue: Annotated[Ints, "t"]
+    #: Where the way came from.
+    level_from: Annotated[Ints, "levels"]
+    type_from: Annotated[Ints, "t"]
+    #: 1: reached from what cannot flow; 2: by the present search.
+    level_seen: Annotated[Ints, "levels"]
+    type_seen: Annotated[Ints, "t"]
+    #: What taking a type in costs; the types by what it costs at first.
+    distance: Annotated[Floats, "t"]
+    order: Annotated[Ints, "t"]
+    box: Annotated[Flags, "levels"]  # the levels of the best box so far
+    work: Annotated[Floats, "1"]  # types and levels looked at
 
 
 def new_box_search(rows: BoxRows, least: int) -> BoxSearch:
     """Return the workspace of a search for boxes of at least so many records."""
     t, levels, depth = len(rows.counts), int(rows.offset[-1]), least + 1
-    return BoxSearch(
-        np.zeros(levels),
-        np.zeros(levels, np.int64),
-        np.zeros((depth, levels), np.bool_),
-        np.zeros((depth, t), np.bool_),
-        np.zeros((depth, t), np.int64),
-        np.zeros(depth, np.int64),
-        np.zeros(depth, np.int64),
-        np.zeros(levels),
-        np.zeros((t, levels)),
-        np.zeros(t),
-        np.zeros(t, np.int64),
-        np.zeros(t, np.int64),
-        np.zeros(levels, np.int64),
-        np.zeros(t, np.int64),
-        np.zeros(levels, np.int64),
-        np.zeros(t, np.int64),
-        np.zeros(t),
-        np.zeros(t, np.int64),
-        np.zeros(levels, np.bool_),
-        np.zeros(1),
-    )
+    return BoxSearch.of_sizes(levels=levels, depth=depth, t=t)
 
 
 @kernel

@@ -33,8 +33,6 @@ from anonymip.enumeration.rooted_state import (
     RootedSearch,
     Roots,
     SearchRows,
-    new_columns_found,
-    new_rooted_followers,
     new_rooted_path,
 )
 from anonymip.errors import InputError, UnsupportedObjective
@@ -64,13 +62,13 @@ class RootedRun:
 
     def __init__(self, rows: SearchRows, largest: int) -> None:
         self.rows, self._largest = rows, largest
-        self.found = new_columns_found(1_000, 1_000 * largest)
+        self.found = ColumnsFound.of_sizes(columns=1_000, room=1_000 * largest)
         #: What ended it early: ``"max_columns"``, ``"max_nodes"``, or the value of
         #: :class:`~anonymip.status.Stopped`; None if nothing did.
         self.reason: str | None = None
         self.complete, self.nodes = False, 0
         self._path = new_rooted_path(rows, largest)
-        self._followers = new_rooted_followers(4 * len(rows.copies) + 64)
+        self._followers = RootedFollowers.of_sizes(room=4 * len(rows.copies) + 64)
 
     def search(
         self,
@@ -127,7 +125,7 @@ class RootedRun:
     def forget(self) -> None:
         """Give up what was found, and the room of many columns."""
         if len(self.found.sizes) > _KEPT_ROOM:
-            self.found = new_columns_found(1_000, 1_000 * self._largest)
+            self.found = ColumnsFound.of_sizes(columns=1_000, room=1_000 * self._largest)
 
 
 def _restart(path: RootedPath, largest: int) -> None:

@@ -5,6 +5,8 @@ All are plain arrays, so that they are kept from call to call and a kernel alloc
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from anonymip.objectives.kernels.growing_sets import GrowingSets, TermRows, new_growing_sets
@@ -72,25 +74,26 @@ class CutsOfRows(Packed):
 class RootedPath(Packed):
     """The partial set and what may follow; where there is one, the first index is its size."""
 
-    place: Ints  # (5,) see `DEPTH` and those that follow it
-    #: (3,) partial sets looked at in all, and for the root and size at hand; how often a root and
-    #: size was given up.
-    nodes: Ints
-    cutoff: Floats  # (1,) reduced costs from here on are not wanted for the root and size at hand
-    members: Ints  # (largest,) types of its rows
-    #: (largest + 1,) its record loss, the duals of its rows and those of its cuts, summed, and the
-    #: lowest dual of its rows beside the root.
-    losses: Floats
-    duals: Floats
-    penalties: Floats
-    lowest: Floats
+    place: Annotated[Ints, "5"]  # see `DEPTH` and those that follow it
+    #: Partial sets looked at in all, and for the root and size at hand; how often a root and size
+    #: was given up.
+    nodes: Annotated[Ints, "3"]
+    #: Reduced costs from here on are not wanted for the root and size at hand.
+    cutoff: Annotated[Floats, "1"]
+    members: Annotated[Ints, "deep"]  # types of its rows
+    #: Its record loss, the duals of its rows and those of its cuts, summed, and the lowest dual of
+    #: its rows beside the root.
+    losses: Annotated[Floats, "deep"]
+    duals: Annotated[Floats, "deep"]
+    penalties: Annotated[Floats, "deep"]
+    lowest: Annotated[Floats, "deep", np.inf]
     sets: GrowingSets  # what it covers
-    used: Ints  # (t,) rows of each type
-    #: (largest + 1,) what may follow, as part of `followers`: from the end of the one before to
-    #: behind the last, and the next.
-    end: Ints
-    at: Ints
-    top: Floats  # (largest + 1,) workspace: the highest duals of what may follow, falling
+    used: Annotated[Ints, "types"]  # rows of each type
+    #: What may follow, as part of `followers`: from the end of the one before to behind the last,
+    #: and the next.
+    end: Annotated[Ints, "deep"]
+    at: Annotated[Ints, "deep"]
+    top: Annotated[Floats, "deep"]  # workspace: the highest duals of what may follow, falling
     counts: ValueCounts  # of the sensitive values
 
 
@@ -102,24 +105,19 @@ class RootedFollowers(Packed):
     that join the partial set.
     """
 
-    rows: Ints
-    losses: Floats
-    penalties: Floats
-    bounds: Floats
+    rows: Annotated[Ints, "room"]
+    losses: Annotated[Floats, "room"]
+    penalties: Annotated[Floats, "room"]
+    bounds: Annotated[Floats, "room"]
 
 
 class ColumnsFound(Packed):
-    """The columns found.
+    """The columns found."""
 
-    `held` (2,) says how many they are, and how many members they have together; `sizes` and
-    `reduced` (capacity,) are rows and reduced cost of each, `members` their types, column by
-    column, ascending.
-    """
-
-    held: Ints
-    sizes: Ints
-    reduced: Floats
-    members: Codes
+    held: Annotated[Ints, "2"]  # how many they are, and how many members they have together
+    sizes: Annotated[Ints, "columns"]  # rows of each
+    reduced: Annotated[Floats, "columns"]  # reduced cost of each
+    members: Annotated[Codes, "room"]  # their types, column by column, ascending
 
 
 class RootedSearch(Packed):
@@ -136,36 +134,11 @@ class RootedSearch(Packed):
 
 def new_rooted_path(rows: SearchRows, largest: int) -> RootedPath:
     """Return the workspace of a search for columns of up to `largest` rows, not begun."""
-    deep, whole = largest + 1, np.int64
+    deep = largest + 1
     words = int(rows.terms.set_words.max(initial=-1)) + 1
-    return RootedPath(
-        np.zeros(5, whole),
-        np.zeros(3, whole),
-        np.zeros(1),
-        np.zeros(deep, whole),
-        np.zeros(deep),
-        np.zeros(deep),
-        np.zeros(deep),
-        np.full(deep, np.inf),
-        new_growing_sets(rows.terms.tables, deep, words),
-        np.zeros(len(rows.copies), whole),
-        np.zeros(deep, whole),
-        np.zeros(deep, whole),
-        np.zeros(deep),
-        new_counts(rows.diversity, deep),
-    )
-
-
-def new_rooted_followers(room: int) -> RootedFollowers:
-    """Return memory for so many followers of all partial sets of a path."""
-    return RootedFollowers(np.zeros(room, np.int64), np.zeros(room), np.zeros(room), np.zeros(room))
-
-
-def new_columns_found(columns: int, members: int) -> ColumnsFound:
-    """Return memory for so many columns with so many members together."""
-    return ColumnsFound(
-        np.zeros(2, np.int64),
-        np.zeros(columns, np.int64),
-        np.zeros(columns),
-        np.zeros(members, np.int32),
+    return RootedPath.of_sizes(
+        deep=deep,
+        types=len(rows.copies),
+        sets=new_growing_sets(rows.terms.tables, deep, words),
+        counts=new_counts(rows.diversity, deep),
     )

@@ -36,7 +36,6 @@ from anonymip.enumeration.squared_search import (
     begin_search,
     least_open,
     list_followers,
-    new_squared_path,
     root_terms,
     search_squares,
 )
@@ -284,7 +283,12 @@ class SquaredErrorPricing:
         known = self._paths.get(size)
         if known is None or len(known.sizes) < columns:
             most = int(min(size, self.types.counts.clip(max=self.largest).sum()))
-            known = new_squared_path(most, self.largest, max(columns, _NUMBERS.columns))
+            known = SquaredPath.of_sizes(
+                room=most,
+                largest=self.largest,
+                deep=self.largest + 1,
+                most=max(columns, _NUMBERS.columns),
+            )
             self._paths[size] = known
         return known
 

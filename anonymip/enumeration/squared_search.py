@@ -20,6 +20,8 @@ branches that it did not take bounds the reduced costs of the root as well.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from anonymip.enumeration.rooted_state import CutsOfRows
@@ -47,61 +49,34 @@ class SquaredRows(Packed):
 class SquaredPath(Packed):
     """The search of one root: what may join, where it stands, what it found."""
 
-    #: (c,) what may join, and (c,) its duals.
-    types: Ints
-    own: Floats
-    #: (c, c) squared distances, and (c, largest) sums of the least of each row.
-    between: Floats
-    close: Floats
-    #: (largest + 1, c) what may join a partial class, the sums of its distances to it, and bounds
-    #: of the columns in which it joins.
-    lists: Ints
-    sums: Floats
-    needs: Floats
-    #: (largest + 1,) how many these are, and which is next.
-    ends: Ints
-    at: Ints
-    #: (largest + 1,) of each partial class: sum of its pairs, of its duals, of the duals of cuts.
-    pairs: Floats
-    duals: Floats
-    paid: Floats
-    live: Flags  # (largest + 1, largest + 1) sizes that columns of it may have
-    members: Ints  # (largest + 1,) the partial class
+    #: What may join, and (c,) its duals.
+    types: Annotated[Ints, "room"]
+    own: Annotated[Floats, "room"]
+    #: Squared distances, and (c, largest) sums of the least of each row.
+    between: Annotated[Floats, "room, room"]
+    close: Annotated[Floats, "room, largest"]
+    #: What may join a partial class, the sums of its distances to it, and bounds of the columns in
+    #: which it joins.
+    lists: Annotated[Ints, "deep, room"]
+    sums: Annotated[Floats, "deep, room"]
+    needs: Annotated[Floats, "deep, room"]
+    #: How many these are, and which is next.
+    ends: Annotated[Ints, "deep"]
+    at: Annotated[Ints, "deep"]
+    #: Of each partial class: sum of its pairs, of its duals, of the duals of cuts.
+    pairs: Annotated[Floats, "deep"]
+    duals: Annotated[Floats, "deep"]
+    paid: Annotated[Floats, "deep"]
+    live: Annotated[Flags, "deep, deep"]  # sizes that columns of it may have
+    members: Annotated[Ints, "deep"]  # the partial class
     #: Workspace.
-    terms: Floats
-    lowest: Floats
+    terms: Annotated[Floats, "room"]
+    lowest: Annotated[Floats, "deep"]
     #: Columns found.
-    columns: Ints
-    sizes: Ints
-    reduced: Floats
-    state: Ints  # (5,) counters
-
-
-def new_squared_path(room: int, largest: int, columns: int) -> SquaredPath:
-    """Return a workspace for so many records that may join, and so many columns found."""
-    deep = largest + 1
-    return SquaredPath(
-        types=np.empty(room, np.int64),
-        own=np.empty(room),
-        between=np.empty((room, room)),
-        close=np.empty((room, largest)),
-        lists=np.empty((deep, room), np.int64),
-        sums=np.empty((deep, room)),
-        needs=np.empty((deep, room)),
-        ends=np.zeros(deep, np.int64),
-        at=np.zeros(deep, np.int64),
-        pairs=np.zeros(deep),
-        duals=np.zeros(deep),
-        paid=np.zeros(deep),
-        live=np.zeros((deep, deep), np.bool_),
-        members=np.zeros(deep, np.int64),
-        terms=np.empty(room),
-        lowest=np.empty(deep),
-        columns=np.empty((columns, largest), np.int64),
-        sizes=np.empty(columns, np.int64),
-        reduced=np.empty(columns),
-        state=np.zeros(5, np.int64),
-    )
+    columns: Annotated[Ints, "most, largest"]
+    sizes: Annotated[Ints, "most"]
+    reduced: Annotated[Floats, "most"]
+    state: Annotated[Ints, "5"]  # counters
 
 
 @kernel

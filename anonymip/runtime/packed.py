@@ -8,10 +8,22 @@ what it names.
 
 from __future__ import annotations
 
+import sys
 from collections import namedtuple
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
-from typing import Any, ClassVar, Self, dataclass_transform
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Self,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import numpy as np
 
 
 @dataclass_transform(frozen_default=True)
@@ -36,6 +48,23 @@ class Packed:
 
     def __init__(self, *values: Any, **named: Any) -> None:
         self.__dict__.update(_fields_of(type(self), values, named))
+
+    @classmethod
+    def of_sizes(cls, **given: Any) -> Self:
+        """Return a workspace: arrays of the shapes that stand beside the fields, filled alike.
+
+        ``Annotated[Floats, "rows, k + 1"]`` is a matrix of zeros, ``Annotated[Ints, "rows", -1]``
+        an array of -1. What the shapes name is `given` by name, or a number of the module; so are
+        the fields without a shape, and those that begin otherwise.
+        """
+        values, names = {}, vars(sys.modules[cls.__module__])
+        for name, (shape, kind, begin) in _shapes(cls).items():  # type: ignore[arg-type]
+            if name not in given:
+                # Zeros take no memory until they are written to.
+                values[name] = np.zeros(eval(f"({shape},)", names, given), kind)
+                if begin != 0:
+                    values[name].fill(begin)
+        return cls(**values, **{name: given[name] for name in cls._fields if name in given})
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{name} of {type(self).__name__} cannot be set")
@@ -65,6 +94,17 @@ class Packed:
     @cached_property
     def _address(self) -> int:
         return int(self._memory.ctypes.data)
+
+
+@cache
+def _shapes(packed: type[Packed]) -> dict[str, tuple[str, Any, float]]:
+    """Return for each field with a shape: that, the kind of its numbers, and what they are."""
+    found = {}
+    for name, hint in get_type_hints(packed, include_extras=True).items():
+        if get_origin(hint) is Annotated:
+            array, shape, *begin = get_args(hint)
+            found[name] = shape, get_args(get_args(array)[1])[0], begin[0] if begin else 0
+    return found
 
 
 def _fields_of(

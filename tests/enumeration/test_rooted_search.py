@@ -21,8 +21,6 @@ from anonymip.enumeration.rooted_state import (
     RootedRules,
     RootedSearch,
     Roots,
-    new_columns_found,
-    new_rooted_followers,
     new_rooted_path,
 )
 
@@ -39,8 +37,8 @@ class Search:
         self.rows = search_rows(problem, self.merged, capped_tables(problem))
         self.cuts = cuts_of_rows(problem.n, None)
         self.path = new_rooted_path(self.rows, largest)
-        self.followers = new_rooted_followers(2 * problem.n)
-        self.found = new_columns_found(1_000, 10_000)
+        self.followers = RootedFollowers.of_sizes(room=2 * problem.n)
+        self.found = ColumnsFound.of_sizes(columns=1_000, room=10_000)
         self.stops: list[int] = []
 
     def begin(self, roots: list[int], first: list[int], cutoff: float, keep: int) -> None:
@@ -126,7 +124,7 @@ def test_stops_change_nothing(seed: int, diversity: Diversity | None, keep: int)
     for search in (whole, parts):
         search.begin(places, places, 3.0, keep)
     assert whole.go_on() == COMPLETE
-    parts.found = new_columns_found(2, 10)
+    parts.found = ColumnsFound.of_sizes(columns=2, room=10)
     while parts.go_on(int(parts.path.nodes[0]) + 1) != COMPLETE:
         pass
     assert {FULL, OUT_OF_NODES} <= set(parts.stops)

@@ -1,6 +1,7 @@
 """What kernels take as one pointer."""
 
 import pickle
+from typing import Annotated
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis.extra import numpy as arrays
 from numba.core.errors import TypingError
 from numpy.typing import NDArray
 
+from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -35,6 +37,19 @@ class Read(Packed, read_only=True):
     """An array that no kernel writes to."""
 
     values: NDArray[np.float64]
+
+
+_WIDE = 3
+
+
+class Sized(Packed):
+    """A workspace whose fields say their shapes."""
+
+    matrix: Annotated[Floats, "rows, k + 1"]
+    marks: Annotated[Flags, "_WIDE"]
+    labels: Annotated[Ints, "rows", -1]
+    codes: Codes
+    k: int
 
 
 @kernel
@@ -167,3 +182,21 @@ def test_copies_and_pickles():
     assert (_inner_sum(inner), _inner_sum(changed)) == (2.0, 6.0)
     assert _inner_sum(pickle.loads(pickle.dumps(changed))) == 6.0
     assert [field.shape for field in inner] == [(2,), (0, 0)]
+
+
+def test_workspaces_have_the_shapes_beside_their_fields():
+    """Arrays are made of the sizes and numbers that are named, and filled with what is said."""
+    made = Sized.of_sizes(rows=2, k=1, codes=np.ones(1, np.int32))
+    assert made.matrix.shape == (2, 2)
+    assert made.matrix.dtype == np.float64
+    assert not made.matrix.any()
+    assert made.marks.tolist() == [False] * 3
+    assert made.labels.tolist() == [-1, -1]
+    assert made.codes.tolist() == [1]
+    assert made.k == 1
+    own = np.arange(2)
+    assert Sized.of_sizes(rows=2, k=1, codes=made.codes, labels=own).labels is own
+    with pytest.raises(TypeError, match="Sized takes matrix, marks, labels, codes, k"):
+        Sized.of_sizes(rows=2, k=1)
+    with pytest.raises(NameError, match="rows"):
+        Sized.of_sizes(k=1, codes=made.codes)

@@ -6,6 +6,8 @@ hold the first type left; two partial covers that leave the same rows differ onl
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from anonymip.runtime.arrays import Floats, Ints
@@ -24,77 +26,40 @@ _TRIES = 8
 class Packing(Packed):
     """How the counts of all row types are packed into one word."""
 
-    counts: Ints  # (most,) rows of each type
-    #: (most,) where the count of a type lies; its lowest bit there, and all of its bits.
-    shift: Ints
-    ones: Ints
-    fields: Ints
-    tops: Ints  # (1,) the highest bit of every count
+    counts: Annotated[Ints, "most"]  # rows of each type
+    #: Where the count of a type lies; its lowest bit there, and all of its bits.
+    shift: Annotated[Ints, "most"]
+    ones: Annotated[Ints, "most"]
+    fields: Annotated[Ints, "most"]
+    tops: Annotated[Ints, "1"]  # the highest bit of every count
 
 
 class FoundSets(Packed):
     """The sets that a better release may hold."""
 
-    packed: Ints  # (capacity,) counts of their types in one word
-    costs: Floats  # (capacity,) reduced costs; where the largest loss counts, record losses
-    begin: Ints  # (most + 1,) where the sets begin whose first type is this one
-    held: Ints  # (1,) how many there are
+    packed: Annotated[Ints, "capacity"]  # counts of their types in one word
+    #: Reduced costs; where the largest loss counts, record losses.
+    costs: Annotated[Floats, "capacity"]
+    begin: Annotated[Ints, "most + 1"]  # where the sets begin whose first type is this one
+    held: Annotated[Ints, "1"]  # how many there are
 
 
 class CoverSearch(Packed):
     """The partial cover of the search; the first index is the number of its sets."""
 
-    left: Ints  # (most + 1,) counts of the types that are not covered yet, in one word
-    cost: Floats  # (most + 1,) cost of the sets so far
-    #: (most + 1,) the first type left, and the next set that holds it.
-    first: Ints
-    at: Ints
-    #: (most + 1,) sets of the partial cover and of the best release, in words.
-    sets: Ints
-    best: Ints
-    #: (memories,) what was left, the least cost at which it was, and in which call.
-    known: Ints
-    known_cost: Floats
-    known_stamp: Ints
-    stamp: Ints  # (1,) number of the call
-
-
-def new_packing(most: int) -> Packing:
-    """Return the workspace of the words of up to `most` types."""
-    return Packing(
-        np.zeros(most, np.int64),
-        np.zeros(most, np.int64),
-        np.zeros(most, np.int64),
-        np.zeros(most, np.int64),
-        np.zeros(1, np.int64),
-    )
-
-
-def new_found(capacity: int, most: int) -> FoundSets:
-    """Return room for so many sets of up to `most` types."""
-    return FoundSets(
-        np.zeros(capacity, np.int64),
-        np.zeros(capacity),
-        np.zeros(most + 1, np.int64),
-        np.zeros(1, np.int64),
-    )
-
-
-def new_cover(most: int) -> CoverSearch:
-    """Return the workspace of covers of up to `most` rows."""
-    deep = most + 1
-    return CoverSearch(
-        np.zeros(deep, np.int64),
-        np.zeros(deep),
-        np.zeros(deep, np.int64),
-        np.zeros(deep, np.int64),
-        np.zeros(deep, np.int64),
-        np.zeros(deep, np.int64),
-        np.zeros(_MOST_MEMORIES, np.int64),
-        np.zeros(_MOST_MEMORIES),
-        np.zeros(_MOST_MEMORIES, np.int64),
-        np.zeros(1, np.int64),
-    )
+    left: Annotated[Ints, "deep"]  # counts of the types that are not covered yet, in one word
+    cost: Annotated[Floats, "deep"]  # cost of the sets so far
+    #: The first type left, and the next set that holds it.
+    first: Annotated[Ints, "deep"]
+    at: Annotated[Ints, "deep"]
+    #: Sets of the partial cover and of the best release, in words.
+    sets: Annotated[Ints, "deep"]
+    best: Annotated[Ints, "deep"]
+    #: What was left, the least cost at which it was, and in which call.
+    known: Annotated[Ints, "_MOST_MEMORIES"]
+    known_cost: Annotated[Floats, "_MOST_MEMORIES"]
+    known_stamp: Annotated[Ints, "_MOST_MEMORIES"]
+    stamp: Annotated[Ints, "1"]  # number of the call
 
 
 @kernel

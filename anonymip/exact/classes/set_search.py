@@ -11,6 +11,7 @@ Every array of the workspace is made once, for the largest sub-problem; a call a
 from __future__ import annotations
 
 from math import comb
+from typing import Annotated
 
 import numpy as np
 
@@ -18,9 +19,6 @@ from anonymip.exact.classes.exact_cover import (
     CoverSearch,
     FoundSets,
     Packing,
-    new_cover,
-    new_found,
-    new_packing,
     pack_counts,
 )
 from anonymip.objectives.kernels.class_loss import ClassState, KernelRows, ends_loss, new_state
@@ -58,68 +56,69 @@ class SmallRules(Packed):
 class TypeRows(Packed):
     """The row types of a sub-problem, highest duals first, as the search reads them."""
 
-    rank: Ints  # (most,) types in the order in which they were merged, highest duals first
-    duals: Floats  # (most,) dual of a row of each type
-    values: Floats  # (most, r) as in `KernelRows`
-    set_bits: Ints  # (most, s) bit of the value, among those that occur in the sub-problem
-    pair_codes: Ints  # (most, p) as there
-    used: Ints  # (most,) rows of each type in the partial set
+    #: Types in the order in which they were merged, highest duals first.
+    rank: Annotated[Ints, "most"]
+    duals: Annotated[Floats, "most"]  # dual of a row of each type
+    values: Annotated[Floats, "most, ranges"]  # as in `KernelRows`
+    #: Bit of the value, among those that occur in the sub-problem.
+    set_bits: Annotated[Ints, "most, sets"]
+    pair_codes: Annotated[Ints, "most, pairs"]  # as there
+    used: Annotated[Ints, "most"]  # rows of each type in the partial set
     diversity: DiversityRule  # what a class must hold of the sensitive columns; of the types
 
 
 class SetSearch(Packed):
     """The partial set of the search and what may follow; the first index counts its rows."""
 
-    members: Ints  # (most + 1,) types of its rows
-    #: (most + 1,) duals summed; counts of its types in one word.
-    dual_sum: Floats
-    packed: Ints
-    #: (most + 1, r) and (most + 1, p) ends of the description; of no rows, those that any row
-    #: replaces.
-    low: Floats
-    high: Floats
-    pair_low: Ints
-    pair_high: Ints
-    #: (most + 1, s) bits of the values in each set, and how many there are.
-    held: Ints
-    set_counts: Ints
-    #: (most + 1, most) types that may follow, and the record loss of the partial set with each.
-    followers: Ints
-    losses: Floats
-    #: (most + 1,) how many may follow, and which is next.
-    end: Ints
-    at: Ints
-    top: Floats  # (most + 1,) highest duals of what may follow, summed
+    members: Annotated[Ints, "deep"]  # types of its rows
+    #: Duals summed; counts of its types in one word.
+    dual_sum: Annotated[Floats, "deep"]
+    packed: Annotated[Ints, "deep"]
+    #: Ends of the description; of no rows, those that any row replaces.
+    low: Annotated[Floats, "deep, ranges", np.inf]
+    high: Annotated[Floats, "deep, ranges", -np.inf]
+    pair_low: Annotated[Ints, "deep, pairs", np.iinfo(np.int64).max]
+    pair_high: Annotated[Ints, "deep, pairs", -1]
+    #: Bits of the values in each set, and how many there are.
+    held: Annotated[Ints, "deep, sets"]
+    set_counts: Annotated[Ints, "deep, sets"]
+    #: Types that may follow, and the record loss of the partial set with each.
+    followers: Annotated[Ints, "deep, most"]
+    losses: Annotated[Floats, "deep, most"]
+    #: How many may follow, and which is next.
+    end: Annotated[Ints, "deep"]
+    at: Annotated[Ints, "deep"]
+    top: Annotated[Floats, "deep"]  # highest duals of what may follow, summed
     counts: ValueCounts  # of the sensitive values, a level for each number of rows
 
 
 class RowSets(Packed):
     """All sets of k rows, those together that differ in the last row only."""
 
-    shared: Ints  # (capacity, k - 1) types of the rows before the last one, ascending
-    begin: Ints  # (capacity + 1,) where the sets begin that share them
-    #: (capacity,) type of the last row, and loss of the set.
-    last: Ints
-    costs: Floats
-    held: Ints  # (1,) how many are shared
+    shared: Annotated[Ints, "lines, k - 1"]  # types of the rows before the last one, ascending
+    begin: Annotated[Ints, "lines + 1"]  # where the sets begin that share them
+    #: Type of the last row, and loss of the set.
+    last: Annotated[Ints, "capacity"]
+    costs: Annotated[Floats, "capacity"]
+    held: Annotated[Ints, "1"]  # how many are shared
 
 
 class Simplex(Packed):
     """A basis of the linear relaxation over the sets of k rows."""
 
-    inverse: Floats  # (most, most) of the basis matrix
-    amounts: Floats  # (most,) values of the basic columns
-    duals: Floats  # (most,) duals of the types
-    column: Floats  # (most,) the entering column in terms of the basis
+    inverse: Annotated[Floats, "most, most"]  # of the basis matrix
+    amounts: Annotated[Floats, "most"]  # values of the basic columns
+    duals: Annotated[Floats, "most"]  # duals of the types
+    column: Annotated[Floats, "most"]  # the entering column in terms of the basis
 
 
 class FirstRelease(Packed):
     """Workspace of the first release and the first bound."""
 
-    #: (most + 1,) least loss of a cut of the rows up to a place, and where its last class begins.
-    loss: Floats
-    begin: Ints
-    nearest: Floats  # (k,) losses with the nearest rows
+    #: Least loss of a cut of the rows up to a place, and where its last class begins.
+    loss: Annotated[Floats, "deep"]
+    begin: Annotated[Ints, "deep"]
+    nearest: Annotated[Floats, "k"]  # losses with the nearest rows
     #: Of the sensitive values of a class; a class.
     counts: ValueCounts
     state: ClassState
@@ -128,16 +127,17 @@ class FirstRelease(Packed):
 class SmallWork(Packed):
     """Workspace for sub-problems of up to a number of rows, written over by every call."""
 
-    #: (most,) class of each row of the sub-problem, in the order in which they were given.
-    labels: Ints
-    result: Floats  # (2,) loss and lower bound
-    nodes: Ints  # (1,) partial sets and partial covers looked at
-    order: Ints  # (most,) places in the sub-problem, rows that are alike behind each other
-    begin: Ints  # (most + 1,) where each type begins in it
-    #: (most,) for each type, the dual of a row of it: summed over the rows of any class no more
-    #: than its loss, or where the largest loss counts, what a record loses at least.
-    duals: Floats
-    scratch: Ints  # (most + 1,) for a moment
+    #: Class of each row of the sub-problem, in the order in which they were given.
+    labels: Annotated[Ints, "most"]
+    result: Annotated[Floats, "2"]  # loss and lower bound
+    nodes: Annotated[Ints, "1"]  # partial sets and partial covers looked at
+    #: Places in the sub-problem, rows that are alike behind each other.
+    order: Annotated[Ints, "most"]
+    begin: Annotated[Ints, "deep"]  # where each type begins in it
+    #: For each type, the dual of a row of it: summed over the rows of any class no more than its
+    #: loss, or where the largest loss counts, what a record loses at least.
+    duals: Annotated[Floats, "most"]
+    scratch: Annotated[Ints, "deep"]  # for a moment
     first: FirstRelease  # of the first release
     #: Of the search.
     packing: Packing
@@ -152,68 +152,31 @@ class SmallWork(Packed):
 
 def new_small_work(rules: SmallRules, most: int) -> SmallWork:
     """Return the workspace of sub-problems of up to `most` rows."""
-    ranges, sets = len(rules.rows.tables.range_columns), len(rules.rows.tables.set_columns)
-    pairs = len(rules.rows.tables.pair_columns)
-    deep, whole = most + 1, np.int64
+    ranges, sets, pairs = rules.rows.tables.term_counts
+    deep = most + 1
     largest = most if rules.diversity.values.shape[1] else min(most, 2 * rules.k - 1)
     possible = sum(comb(most, size) for size in range(rules.k, largest + 1))
-    return SmallWork(
-        labels=np.zeros(most, whole),
-        result=np.zeros(2),
-        nodes=np.zeros(1, whole),
-        order=np.zeros(most, whole),
-        begin=np.zeros(deep, whole),
-        duals=np.zeros(most),
-        scratch=np.zeros(deep, whole),
-        first=FirstRelease(
-            *(np.zeros(deep), np.zeros(deep, whole), np.zeros(rules.k)),
-            *(new_counts(rules.diversity), new_state(rules.rows.tables, 1)),
+    sizes = {"most": most, "deep": deep, "ranges": ranges, "sets": sets, "pairs": pairs}
+    counts, state = new_counts(rules.diversity), new_state(rules.rows.tables, 1)
+    return SmallWork.of_sizes(
+        **sizes,
+        first=FirstRelease.of_sizes(**sizes, k=rules.k, counts=counts, state=state),
+        packing=Packing.of_sizes(most=most),
+        types=TypeRows.of_sizes(
+            **sizes, diversity=rules.diversity.of_rows(np.zeros(most, np.int64))
         ),
-        packing=new_packing(most),
-        types=TypeRows(
-            rank=np.zeros(most, whole),
-            duals=np.zeros(most),
-            values=np.zeros((most, ranges)),
-            set_bits=np.zeros((most, sets), whole),
-            pair_codes=np.zeros((most, pairs), whole),
-            used=np.zeros(most, whole),
-            diversity=rules.diversity.of_rows(np.zeros(most, whole)),
-        ),
-        search=SetSearch(
-            members=np.zeros(deep, whole),
-            dual_sum=np.zeros(deep),
-            packed=np.zeros(deep, whole),
-            low=np.full((deep, ranges), np.inf),
-            high=np.full((deep, ranges), -np.inf),
-            pair_low=np.full((deep, pairs), np.iinfo(whole).max),
-            pair_high=np.full((deep, pairs), -1),
-            held=np.zeros((deep, sets), whole),
-            set_counts=np.zeros((deep, sets), whole),
-            followers=np.zeros((deep, most), whole),
-            losses=np.zeros((deep, most)),
-            end=np.zeros(deep, whole),
-            at=np.zeros(deep, whole),
-            top=np.zeros(deep),
-            counts=new_counts(rules.diversity, deep),
-        ),
-        found=new_found(min(_MOST_SETS, max(possible, 1)), most),
-        cover=new_cover(most),
+        search=SetSearch.of_sizes(**sizes, counts=new_counts(rules.diversity, deep)),
+        found=FoundSets.of_sizes(most=most, capacity=min(_MOST_SETS, max(possible, 1))),
+        cover=CoverSearch.of_sizes(deep=deep),
         row_sets=_new_row_sets(most, rules.k),
-        simplex=Simplex(np.zeros((most, most)), np.zeros(most), np.zeros(most), np.zeros(most)),
+        simplex=Simplex.of_sizes(most=most),
     )
 
 
 def _new_row_sets(most: int, k: int) -> RowSets:
     """Return the workspace of the sets of k out of `most` rows, or of as many as are listed."""
     capacity = min(comb(most, k), _MOST_ROW_SETS)
-    shared = min(comb(most, k - 1), _MOST_ROW_SETS)
-    return RowSets(
-        np.zeros((shared, k - 1), np.int64),
-        np.zeros(shared + 1, np.int64),
-        np.zeros(capacity, np.int64),
-        np.zeros(capacity),
-        np.zeros(1, np.int64),
-    )
+    return RowSets.of_sizes(k=k, lines=min(comb(most, k - 1), _MOST_ROW_SETS), capacity=capacity)
 
 
 @kernel

@@ -17,11 +17,10 @@ from anonymip.enumeration import ClusterSets
 from anonymip.errors import InputError, NoSolution
 from anonymip.exact.classes.best_classes import PROVEN, compiles, small_rules, solve_rows
 from anonymip.exact.classes.exact_cover import (
+    CoverSearch,
     FoundSets,
     Packing,
     cheapest_cover,
-    new_cover,
-    new_packing,
     pack_counts,
 )
 from anonymip.exact.classes.set_search import new_small_work
@@ -199,7 +198,7 @@ def _solve_enumerated(problem: Problem, budget: Budget, max_nodes: int, seed: in
     gap = np.inf if upper is None else upper - packed.dual_sum
     slack = 0.0 if upper is None else _ROUNDING * (abs(upper) + abs(packed.dual_sum))
     slack += DUAL_ROUNDING * packed.dual_size
-    cover, looked = new_cover(problem.n), np.zeros(1, np.int64)
+    cover, looked = CoverSearch.of_sizes(deep=problem.n + 1), np.zeros(1, np.int64)
     sets, complete = cheapest_cover(
         summed, packed.packing, packed.found, cover, types, gap, slack, looked, max_nodes
     )
@@ -258,7 +257,7 @@ def _packed(problem: Problem, columns: PricedSets) -> _PackedSets:
     rank = np.argsort(-duals, kind="stable")
     place = np.empty(types, np.int64)
     place[rank] = np.arange(types)
-    packing = new_packing(types)
+    packing = Packing.of_sizes(most=types)
     packing.counts[:] = counts[rank]
     fits = bool(pack_counts(packing, types))
     words, first = np.empty(0, np.int64), np.empty(0, np.int64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,25 +21,25 @@ class Flow(Packed):
     Unused edges have reduced costs of at least 0, used ones of at most 0.
     """
 
-    used: Flags  # (n, n) whether an edge is used
+    used: Annotated[Flags, "n, n"]  # whether an edge is used
     #: (n,) edges that rows and columns still lack.
     supply: Ints
     demand: Ints
-    #: (n, largest demand), (n,) rows that use an edge into each column, and how many.
-    holders: Codes
-    held: Ints
-    #: (n,) duals.
-    left: Floats
-    right: Floats
-    cursor: Ints  # (2,) rows served; edges that could not be found
-    #: (n,) workspaces: distances; row before each column; column before each row.
-    row_distance: Floats
-    column_distance: Floats
-    source: Ints
-    exchanged: Ints
-    #: (n,) workspaces.
-    row_settled: Flags
-    column_settled: Flags
+    #: Rows that use an edge into each column, and how many.
+    holders: Annotated[Codes, "n, largest"]
+    held: Annotated[Ints, "n"]
+    #: Duals.
+    left: Annotated[Floats, "n"]
+    right: Annotated[Floats, "n"]
+    cursor: Annotated[Ints, "2"]  # rows served; edges that could not be found
+    #: Workspaces: distances; row before each column; column before each row.
+    row_distance: Annotated[Floats, "n"]
+    column_distance: Annotated[Floats, "n"]
+    source: Annotated[Ints, "n"]
+    exchanged: Annotated[Ints, "n"]
+    #: Workspaces.
+    row_settled: Annotated[Flags, "n"]
+    column_settled: Annotated[Flags, "n"]
 
 
 def cheapest_degrees(
@@ -70,22 +72,7 @@ def degree_flow(
     """Return the flow of :func:`cheapest_degrees` with its duals, and why it stopped early."""
     n = len(costs)
     largest = max(1, int(degrees.max()))
-    flow = Flow(
-        np.zeros((n, n), np.bool_),
-        degrees.copy(),
-        degrees.copy(),
-        np.empty((n, largest), np.int32),
-        np.zeros(n, np.int64),
-        np.zeros(n),
-        np.zeros(n),
-        np.zeros(2, np.int64),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, np.bool_),
-        np.empty(n, np.bool_),
-    )
+    flow = Flow.of_sizes(n=n, largest=largest, supply=degrees.copy(), demand=degrees.copy())
     _first_duals(costs, flow)
 
     def step(amount: int) -> int:

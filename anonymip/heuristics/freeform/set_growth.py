@@ -9,6 +9,7 @@ the limit is broken, so an infinite weight says that a set may not take in a rec
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,16 +227,16 @@ class SetStates(Packed):
     """What the sets of the n published records cover so far."""
 
     terms: SetTerms  # of the loss, with the records
-    #: (n, r) ends of the ranges.
-    low: Floats
-    high: Floats
-    counts: Codes  # (n, s) number of different values
+    #: Ends of the ranges.
+    low: Annotated[Floats, "n, r"]
+    high: Annotated[Floats, "n, r"]
+    counts: Annotated[Codes, "n, s"]  # number of different values
     #: (n, capacity) the values themselves, those of the set term t from `list_start[t]` on.
     listed: Codes
     list_start: Ints  # (s,) offsets
-    #: (n, p) lowest and highest rank.
-    pair_low: Codes
-    pair_high: Codes
+    #: Lowest and highest rank.
+    pair_low: Annotated[Codes, "n, p"]
+    pair_high: Annotated[Codes, "n, p"]
 
 
 def new_states(terms: SetTerms, largest: int) -> SetStates:
@@ -244,15 +245,14 @@ def new_states(terms: SetTerms, largest: int) -> SetStates:
     capacity = np.minimum(terms.set_sizes, largest)
     starts = np.cumsum(np.concatenate([[0], capacity])).astype(np.int64)
     p = len(terms.pair_sizes)
-    states = SetStates(
-        terms,
-        np.empty((n, r)),
-        np.empty((n, r)),
-        np.empty((n, len(capacity)), np.int32),
-        np.empty((n, int(starts[-1])), np.int32),
-        starts[:-1].copy(),
-        np.empty((n, p), np.int32),
-        np.empty((n, p), np.int32),
+    states = SetStates.of_sizes(
+        n=n,
+        r=r,
+        s=len(capacity),
+        p=p,
+        terms=terms,
+        listed=np.empty((n, int(starts[-1])), np.int32),
+        list_start=starts[:-1].copy(),
     )
     open_own_sets(states)
     return states

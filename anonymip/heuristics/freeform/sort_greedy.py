@@ -14,7 +14,6 @@ from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, Pair
 from anonymip.heuristics.freeform.rounds.matches import (
     MatchHeap,
     Shortlists,
-    new_heap,
     new_shortlists,
     next_original,
     pop,
@@ -113,7 +112,11 @@ def _match(
     rounds: Rounds, blocks: Blocks, losses: Floats, room: Ints, budget: Budget, number: int
 ) -> Stopped | None:
     """Take the cheapest matches until no published record with room finds an original."""
-    heap, lists, cursor = new_heap(len(room)), new_shortlists(len(room)), np.zeros(2, np.int64)
+    heap, lists, cursor = (
+        MatchHeap.of_sizes(n=len(room)),
+        new_shortlists(len(room)),
+        np.zeros(2, np.int64),
+    )
     step = partial(
         _match_step, rounds.cover, rounds.weights, blocks, lists, heap, losses, room, cursor
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import numpy as np
 
@@ -54,15 +55,15 @@ class Growth(Packed):
 
     alive: Ints  # (t,) int64, rows of each type without a class
     candidates: Ints  # (t,) types that may be alive, ascending
-    #: (n,) types and classes of the rows placed so far.
-    picked: Ints
-    labels: Ints
-    #: (7,) rows placed; classes made; first type that may be alive; candidates in use; types in the
-    #: tree when it was built; last row placed; types alive.
-    cursor: Ints
+    #: Types and classes of the rows placed so far.
+    picked: Annotated[Ints, "n"]
+    labels: Annotated[Ints, "n"]
+    #: Rows placed; classes made; first type that may be alive; candidates in use; types in the tree
+    #: when it was built; last row placed; types alive.
+    cursor: Annotated[Ints, "7"]
     #: Workspaces of the tree search.
-    stack: Ints
-    stack_bounds: Floats
+    stack: Annotated[Ints, "256"]
+    stack_bounds: Annotated[Floats, "256"]
 
 
 def grow(
@@ -136,14 +137,8 @@ def grow_classes(
     n, k = problem.n, problem.k
     tables, rows = problem.compiled.tables, arranged.rows
     use_tree = _use_tree(problem, arranged, search)
-    growth = Growth(
-        arranged.counts.copy(),
-        np.arange(arranged.types),
-        np.zeros(n, np.int64),
-        np.zeros(n, np.int64),
-        np.zeros(7, np.int64),
-        np.empty(256, np.int64),
-        np.empty(256),
+    growth = Growth.of_sizes(
+        n=n, alive=arranged.counts.copy(), candidates=np.arange(arranged.types)
     )
     growth.cursor[3] = growth.cursor[6] = arranged.types
     growth.cursor[5] = -1 if farthest_from is None else farthest_from
@@ -182,7 +177,7 @@ def _use_tree(problem: Problem, arranged: Arrangement, search: str) -> bool:
     if search != "auto":
         return search == "tree"
     tables = problem.compiled.tables
-    terms = len(tables.range_columns) + len(tables.set_columns) + len(tables.pair_columns)
+    terms = sum(tables.term_counts)
     return arranged.types >= _TREE_TYPES and terms <= _TREE_TERMS
 
 

@@ -11,6 +11,8 @@ grows, since the loss is monotone.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from anonymip.heuristics.local_search.current_classes import ClassRules, part_of
@@ -29,113 +31,70 @@ _STRANGE = np.int64(1) << 62
 class Donors(Packed):
     """Types that may fill up the classes of a window with copies."""
 
-    #: (donors,) the types, what a copy loses in its own class, how many copies can leave that, and
-    #: the rows that each may be put with, a bit each.
-    types: Ints
-    surplus_losses: Floats
-    spare: Ints
-    near: Ints
-    pairs: Floats  # (rows, donors) loss of a row and a donor
+    #: The types, what a copy loses in its own class, how many copies can leave that, and the rows
+    #: that each may be put with, a bit each.
+    types: Annotated[Ints, "MOST_DONORS"]
+    surplus_losses: Annotated[Floats, "MOST_DONORS"]
+    spare: Annotated[Ints, "MOST_DONORS"]
+    near: Annotated[Ints, "MOST_DONORS"]
+    pairs: Annotated[Floats, "MOST_LISTED, MOST_DONORS"]  # loss of a row and a donor
 
 
 class GrowingSet(Packed):
     """The set that grows, as it was at each depth."""
 
-    #: (depth, ...) ends, values, ranks, loss, and for each donor the largest loss of it with a row
-    #: of the set.
-    low: Floats
-    high: Floats
-    held: Ints
-    counts: Ints
-    first: Ints
-    last: Ints
-    losses: Floats
-    far: Floats
-    chosen: Ints  # (depth,) row that each step put into the set
+    #: Ends, values, ranks, loss, and for each donor the largest loss of it with a row of the set.
+    low: Annotated[Floats, "MOST_LISTED, r"]
+    high: Annotated[Floats, "MOST_LISTED, r"]
+    held: Annotated[Ints, "MOST_LISTED, s"]
+    counts: Annotated[Ints, "MOST_LISTED, s"]
+    first: Annotated[Ints, "MOST_LISTED, p"]
+    last: Annotated[Ints, "MOST_LISTED, p"]
+    losses: Annotated[Floats, "MOST_LISTED"]
+    far: Annotated[Floats, "MOST_LISTED, MOST_DONORS"]
+    chosen: Annotated[Ints, "MOST_LISTED"]  # row that each step put into the set
 
 
 class ListedSets(Packed):
     """The sets that can be classes, and the best choice among them."""
 
-    #: (rows + 1,) and (parts,) sets listed by first row: the rows, the excess, and the donor.
-    begin: Ints
-    part: Ints
-    excess: Floats
-    filler: Ints
-    #: (subsets,) least excess of classes of these rows, and the last one of them.
-    least: Floats
-    choice: Ints
+    #: Sets listed by first row: the rows, the excess, and the donor.
+    begin: Annotated[Ints, "MOST_LISTED + 1"]
+    part: Annotated[Ints, "MOST_PARTS"]
+    excess: Annotated[Floats, "MOST_PARTS"]
+    filler: Annotated[Ints, "MOST_PARTS"]
+    #: Least excess of classes of these rows, and the last one of them.
+    least: Annotated[Floats, "1 << MOST_LISTED"]
+    choice: Annotated[Ints, "1 << MOST_LISTED"]
 
 
 class ListedWork(Packed):
     """Workspace of one window."""
 
-    row_types: Ints  # (rows,) types of the rows: what is asked, with `donors` and `size`
+    #: Types of the rows: what is asked, with `donors` and `size`.
+    row_types: Annotated[Ints, "MOST_LISTED"]
     donors: Donors  # types that may fill up classes
-    #: (rows + donors, r), (.., s), (.., p) what classes are made of; a value of a set is a bit.
-    values: Floats
-    bits: Ints
-    ranks: Ints
-    bounds: Floats  # (rows,) what each row loses at least
-    highest: Floats  # (rows + 1, k) highest bounds of the rows from each on
+    #: What classes are made of; a value of a set is a bit.
+    values: Annotated[Floats, "MOST_LISTED + MOST_DONORS, r"]
+    bits: Annotated[Ints, "MOST_LISTED + MOST_DONORS, s"]
+    ranks: Annotated[Ints, "MOST_LISTED + MOST_DONORS, p"]
+    bounds: Annotated[Floats, "MOST_LISTED"]  # what each row loses at least
+    highest: Annotated[Floats, "MOST_LISTED + 1, k"]  # highest bounds of the rows from each on
     growing: GrowingSet  # the set that grows
     sets: ListedSets  # those listed
-    size: Ints  # (2,) numbers of rows and donors
-    #: (rows,) class of each row, and the type that fills up each class, -1 for none: the answer.
-    group: Ints
-    lender: Ints
-    nodes: Ints  # (1,) sets looked at
+    size: Annotated[Ints, "2"]  # numbers of rows and donors
+    #: Class of each row, and the type that fills up each class, -1 for none: the answer.
+    group: Annotated[Ints, "MOST_LISTED"]
+    lender: Annotated[Ints, "MOST_LISTED"]
+    nodes: Annotated[Ints, "1"]  # sets looked at
 
 
 def new_listed_work(tables: LossTables, k: int) -> ListedWork:
     """Return the workspace of windows for classes of k rows."""
-    ranges, sets, pairs = (
-        len(tables.range_columns),
-        len(tables.set_columns),
-        len(tables.pair_columns),
-    )
-    both = MOST_LISTED + MOST_DONORS
-    donors = Donors(
-        np.zeros(MOST_DONORS, np.int64),
-        np.zeros(MOST_DONORS),
-        np.zeros(MOST_DONORS, np.int64),
-        np.zeros(MOST_DONORS, np.int64),
-        np.zeros((MOST_LISTED, MOST_DONORS)),
-    )
-    growing = GrowingSet(
-        np.zeros((MOST_LISTED, ranges)),
-        np.zeros((MOST_LISTED, ranges)),
-        np.zeros((MOST_LISTED, sets), np.int64),
-        np.zeros((MOST_LISTED, sets), np.int64),
-        np.zeros((MOST_LISTED, pairs), np.int64),
-        np.zeros((MOST_LISTED, pairs), np.int64),
-        np.zeros(MOST_LISTED),
-        np.zeros((MOST_LISTED, MOST_DONORS)),
-        np.zeros(MOST_LISTED, np.int64),
-    )
-    listed = ListedSets(
-        np.zeros(MOST_LISTED + 1, np.int64),
-        np.zeros(MOST_PARTS, np.int64),
-        np.zeros(MOST_PARTS),
-        np.zeros(MOST_PARTS, np.int64),
-        np.zeros(1 << MOST_LISTED),
-        np.zeros(1 << MOST_LISTED, np.int64),
-    )
-    return ListedWork(
-        np.zeros(MOST_LISTED, np.int64),
-        donors,
-        np.zeros((both, ranges)),
-        np.zeros((both, sets), np.int64),
-        np.zeros((both, pairs), np.int64),
-        np.zeros(MOST_LISTED),
-        np.zeros((MOST_LISTED + 1, k)),
-        growing,
-        listed,
-        np.zeros(2, np.int64),
-        np.zeros(MOST_LISTED, np.int64),
-        np.zeros(MOST_LISTED, np.int64),
-        np.zeros(1, np.int64),
-    )
+    r, s, p = tables.term_counts
+    growing = GrowingSet.of_sizes(r=r, s=s, p=p)
+    listed, donors = ListedSets.of_sizes(), Donors.of_sizes()
+    return ListedWork.of_sizes(r=r, s=s, p=p, k=k, growing=growing, sets=listed, donors=donors)
 
 
 @kernel

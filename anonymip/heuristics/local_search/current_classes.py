@@ -10,7 +10,7 @@ One file, since each kernel leaves all arrays of the classes true for the others
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,53 +66,48 @@ class CurrentClasses(Packed):
     #: (classes,) first entry, number of rows, record loss. Size 0: a number to be used again.
     head: Ints
     sizes: Ints
-    losses: Floats
-    changed: Ints  # (classes,) clock of the last change
+    losses: Annotated[Floats, "numbers"]
+    changed: Annotated[Ints, "numbers", 1]  # clock of the last change
     surplus: Ints  # (t,) class that holds copies of the type and nothing else; -1 if there is none
     suppressed: Ints  # (t,) copies without a class
-    freed: Ints  # (classes,) numbers to be used again
+    freed: Annotated[Ints, "numbers"]  # numbers to be used again
     cursor: Ints  # (6,) see the constants above
-    #: (changes, 4) and (changes,) what was changed, in order, so that it can be taken back; no
-    #: places where that is not wanted.
-    notes: Ints
-    old_losses: Floats
+    #: What was changed, in order, so that it can be taken back; no places where that is not wanted.
+    notes: Annotated[Ints, "0, 4"]
+    old_losses: Annotated[Floats, "0"]
 
 
 class ClassView(Packed):
     """One class laid open: what is published of it if one copy leaves, one joins, or both."""
 
-    #: (entries,) what it holds.
-    types: Ints
-    copies: Ints
-    totals: Ints  # (2,) number of entries, of rows
-    #: (r, 2) and (p, 2) the two lowest and the two highest values, each row counted.
-    low: Floats
-    high: Floats
-    pair_low: Ints
-    pair_high: Ints
+    #: What it holds.
+    types: Annotated[Ints, "entries"]
+    copies: Annotated[Ints, "entries"]
+    totals: Annotated[Ints, "2"]  # number of entries, of rows
+    #: The two lowest and the two highest values, each row counted.
+    low: Annotated[Floats, "ranges, 2"]
+    high: Annotated[Floats, "ranges, 2"]
+    pair_low: Annotated[Ints, "pairs, 2"]
+    pair_high: Annotated[Ints, "pairs, 2"]
     #: Rows that hold each level of the set attributes, and where each attribute begins.
     held: Ints
     set_start: Ints
-    distinct: Ints  # (s,) values in each set
+    distinct: Annotated[Ints, "sets"]  # values in each set
     counts: ValueCounts  # of the sensitive values
 
 
 def new_view(rules: ClassRules, entries: int) -> ClassView:
     """Return a view of no class yet, for classes of up to so many entries."""
     starts = np.concatenate([[0], np.cumsum(rules.rows.tables.set_sizes)]).astype(np.int64)
-    ranges, pairs = len(rules.rows.tables.range_columns), len(rules.rows.tables.pair_columns)
-    return ClassView(
-        np.zeros(entries, np.int64),
-        np.zeros(entries, np.int64),
-        np.zeros(2, np.int64),
-        np.zeros((ranges, 2)),
-        np.zeros((ranges, 2)),
-        np.zeros((pairs, 2), np.int64),
-        np.zeros((pairs, 2), np.int64),
-        np.zeros(int(starts[-1]), np.int64),
-        starts[:-1].copy(),
-        np.zeros(len(rules.rows.tables.set_columns), np.int64),
-        new_counts(rules.diversity),
+    ranges, sets, pairs = rules.rows.tables.term_counts
+    return ClassView.of_sizes(
+        entries=entries,
+        ranges=ranges,
+        sets=sets,
+        pairs=pairs,
+        held=np.zeros(int(starts[-1]), np.int64),
+        set_start=starts[:-1].copy(),
+        counts=new_counts(rules.diversity),
     )
 
 
@@ -500,20 +495,16 @@ def _filled_lists(
     cursor = np.zeros(6, np.int64)
     cursor[CLASSES], cursor[FREE_ENTRY], cursor[CLOCK] = count, entries, 1
     cursor[SUPPRESSED_COPIES] = suppressed.sum()
-    return CurrentClasses(
-        types,
-        held_copies,
-        following,
-        head,
-        sizes,
-        np.zeros(numbers),
-        np.ones(numbers, np.int64),
-        np.full(len(suppressed), -1, np.int64),
-        suppressed,
-        np.zeros(numbers, np.int64),
-        cursor,
-        np.zeros((0, 4), np.int64),
-        np.zeros(0),
+    return CurrentClasses.of_sizes(
+        numbers=numbers,
+        types=types,
+        copies=held_copies,
+        following=following,
+        head=head,
+        sizes=sizes,
+        surplus=np.full(len(suppressed), -1, np.int64),
+        suppressed=suppressed,
+        cursor=cursor,
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -95,16 +95,16 @@ class TrialsWork(Packed):
     #: (trials, d + 3) random numbers: the line, the class in the middle, how many, and what may be
     #: lost.
     draws: Floats
-    #: (classes,) that are taken apart, and that are made.
-    labels: Ints
-    made: Ints
-    #: (rows,) their rows, and where they lie on the line.
-    types: Ints
-    keys: Floats
+    #: That are taken apart, and that are made.
+    labels: Annotated[Ints, "most"]
+    made: Annotated[Ints, "rows"]
+    #: Their rows, and where they lie on the line.
+    types: Annotated[Ints, "rows"]
+    keys: Annotated[Floats, "rows"]
     #: (classes, rows) types of the rows of the last classes visited, and (classes,) how many.
     visited: Ints
     sizes: Ints
-    counts: Ints  # (3,) trials made, trials kept, classes visited
+    counts: Annotated[Ints, "3"]  # trials made, trials kept, classes visited
 
 
 class Visits(NamedTuple):
@@ -144,18 +144,15 @@ def new_trials_work(
     """Return the workspace of the next trials, which are drawn."""
     numbers, d = ITERATED, points.shape[1]
     trials, rows = max(numbers.trials, len(middles)), numbers.most * visits.widest
-    return TrialsWork(
-        points,
-        neighbours,
-        middles,
-        np.concatenate([random.normal(size=(trials, d)), random.random((trials, 3))], axis=1),
-        np.zeros(numbers.most, np.int64),
-        np.zeros(rows, np.int64),
-        np.zeros(rows, np.int64),
-        np.zeros(rows),
-        visits.rows,
-        visits.sizes,
-        np.zeros(3, np.int64),
+    return TrialsWork.of_sizes(
+        rows=rows,
+        points=points,
+        neighbours=neighbours,
+        middles=middles,
+        draws=np.concatenate([random.normal(size=(trials, d)), random.random((trials, 3))], axis=1),
+        most=numbers.most,
+        visited=visits.rows,
+        sizes=visits.sizes,
     )
 
 

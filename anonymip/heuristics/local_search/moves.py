@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from anonymip.heuristics.local_search.current_classes import (
@@ -151,29 +153,26 @@ class MoveWork(Packed):
     #: Views of two classes.
     one: ClassView
     other: ClassView
-    #: (2, entries) what each class could lose less, at best, without a copy of each type.
-    relief: Floats
+    #: What each class could lose less, at best, without a copy of each type.
+    relief: Annotated[Floats, "2, 2 * entries"]
     #: Of a class that is split: its rows sorted, what by, the losses of its ends.
-    order: Ints
-    keys: Floats
-    ends: Floats
-    checked: Ints  # (classes,) clock at which a class was last compared with its neighbours
-    gain: Floats  # (1,) gained so far
+    order: Annotated[Ints, "entries"]
+    keys: Annotated[Floats, "entries"]
+    ends: Annotated[Floats, "entries + 1"]
+    #: Clock at which a class was last compared with its neighbours.
+    checked: Annotated[Ints, "classes", -1]
+    gain: Annotated[Floats, "1"]  # gained so far
     steps: Ints  # (2,) losses of an attribute worked out so far, and how many may be
 
 
 def new_move_work(rules: ClassRules, entries: int, classes: int) -> MoveWork:
     """Return the workspace for classes of up to so many rows, and so many classes."""
-    return MoveWork(
-        new_view(rules, 2 * entries),
-        new_view(rules, 2 * entries),
-        np.zeros((2, 2 * entries)),
-        np.zeros(entries, np.int64),
-        np.zeros(entries),
-        np.zeros(entries + 1),
-        np.full(classes, -1, np.int64),
-        np.zeros(1),
-        np.array([0, np.iinfo(np.int64).max]),
+    return MoveWork.of_sizes(
+        entries=entries,
+        classes=classes,
+        one=new_view(rules, 2 * entries),
+        other=new_view(rules, 2 * entries),
+        steps=np.array([0, np.iinfo(np.int64).max]),
     )
 
 

@@ -9,7 +9,7 @@ class that a step changes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -35,69 +35,51 @@ MOST_ROWS = 60
 class Grown(Packed):
     """Classes while they grow, one a line."""
 
-    #: (c, r) ends of the ranges.
-    low: Floats
-    high: Floats
-    bits: Ints  # (c, s) values of the sets, a bit each
-    #: (c, p) ranks of the range ends.
-    first: Ints
-    last: Ints
-    joined: Floats  # (c, rows) record loss of the class with a row more
-    #: (c,) record loss, and number of rows.
-    losses: Floats
-    sizes: Ints
+    #: Ends of the ranges.
+    low: Annotated[Floats, "count, ranges"]
+    high: Annotated[Floats, "count, ranges"]
+    bits: Annotated[Ints, "count, sets"]  # values of the sets, a bit each
+    #: Ranks of the range ends.
+    first: Annotated[Ints, "count, pairs"]
+    last: Annotated[Ints, "count, pairs"]
+    joined: Annotated[Floats, "count, rows"]  # record loss of the class with a row more
+    #: Record loss, and number of rows.
+    losses: Annotated[Floats, "count"]
+    sizes: Annotated[Ints, "count"]
 
 
 class Steps(Packed):
     """The steps of a search that places one row at each depth."""
 
     saved: Grown  # the class that each step changed, as it was
-    opened: Ints  # (rows + 1,) classes opened before each step
-    chosen: Ints  # (rows,) row that each step places
-    #: (rows, classes) classes that it can be placed in, and bounds on what is lost then.
-    options: Ints
-    bounds: Floats
-    #: (rows,) how many these are, and how many have been tried.
-    listed: Ints
-    tried: Ints
+    opened: Annotated[Ints, "rows + 1"]  # classes opened before each step
+    chosen: Annotated[Ints, "rows"]  # row that each step places
+    #: Classes that it can be placed in, and bounds on what is lost then.
+    options: Annotated[Ints, "rows, classes"]
+    bounds: Annotated[Floats, "rows, classes"]
+    #: How many these are, and how many have been tried.
+    listed: Annotated[Ints, "rows"]
+    tried: Annotated[Ints, "rows"]
 
 
 class RegroupWork(Packed):
     """Workspace for up to so many rows."""
 
-    row_types: Ints  # (rows,) types of the rows: what is asked
-    found: Ints  # (rows,) class of each row in the best release found: the answer
-    labels: Ints  # (rows,) class of each row so far; -1 for none
-    #: (rows, r), (rows, s), (rows, p) what the classes are made of; each value of a set is a bit.
-    values: Floats
-    bits: Ints
-    ranks: Ints
-    #: (rows,) bounds on the record loss of each row: of the rows alone, and of the classes so far.
-    least: Floats
-    low: Floats
-    nearest: Floats  # (k,) losses of the pairs of a row with the nearest ones
+    row_types: Annotated[Ints, "rows"]  # types of the rows: what is asked
+    found: Annotated[Ints, "rows"]  # class of each row in the best release found: the answer
+    labels: Annotated[Ints, "rows"]  # class of each row so far; -1 for none
+    #: What the classes are made of; each value of a set is a bit.
+    values: Annotated[Floats, "rows, ranges"]
+    bits: Annotated[Ints, "rows, sets"]
+    ranks: Annotated[Ints, "rows, pairs"]
+    #: Bounds on the record loss of each row: of the rows alone, and of the classes so far.
+    least: Annotated[Floats, "rows"]
+    low: Annotated[Floats, "rows"]
+    nearest: Annotated[Floats, "k"]  # losses of the pairs of a row with the nearest ones
     grown: Grown  # classes while they grow
     steps: Steps  # what led there
     counts: ValueCounts  # of the sensitive values of a class
-    nodes: Ints  # (1,) steps taken
-
-
-def _new_grown(tables: LossTables, count: int, rows: int) -> Grown:
-    ranges, sets, pairs = (
-        len(tables.range_columns),
-        len(tables.set_columns),
-        len(tables.pair_columns),
-    )
-    return Grown(
-        np.zeros((count, ranges)),
-        np.zeros((count, ranges)),
-        np.zeros((count, sets), np.int64),
-        np.zeros((count, pairs), np.int64),
-        np.zeros((count, pairs), np.int64),
-        np.zeros((count, rows)),
-        np.zeros(count),
-        np.zeros(count, np.int64),
-    )
+    nodes: Annotated[Ints, "1"]  # steps taken
 
 
 def new_regroup_work(rules: ClassRules, rows: int) -> RegroupWork:
@@ -105,29 +87,14 @@ def new_regroup_work(rules: ClassRules, rows: int) -> RegroupWork:
     if rows > MOST_ROWS:
         raise ValueError(f"{rows} rows are more than the {MOST_ROWS} that fit")
     classes = rows // rules.k + 1
-    steps = Steps(
-        _new_grown(rules.rows.tables, rows, rows),
-        np.zeros(rows + 1, np.int64),
-        np.zeros(rows, np.int64),
-        np.zeros((rows, classes), np.int64),
-        np.zeros((rows, classes)),
-        np.zeros(rows, np.int64),
-        np.zeros(rows, np.int64),
-    )
-    return RegroupWork(
-        np.zeros(rows, np.int64),
-        np.zeros(rows, np.int64),
-        np.zeros(rows, np.int64),
-        np.zeros((rows, len(rules.rows.tables.range_columns))),
-        np.zeros((rows, len(rules.rows.tables.set_columns)), np.int64),
-        np.zeros((rows, len(rules.rows.tables.pair_columns)), np.int64),
-        np.zeros(rows),
-        np.zeros(rows),
-        np.zeros(rules.k),
-        _new_grown(rules.rows.tables, classes, rows),
-        steps,
-        new_counts(rules.diversity),
-        np.zeros(1, np.int64),
+    ranges, sets, pairs = rules.rows.tables.term_counts
+    sizes = {"rows": rows, "ranges": ranges, "sets": sets, "pairs": pairs}
+    return RegroupWork.of_sizes(
+        **sizes,
+        k=rules.k,
+        grown=Grown.of_sizes(**sizes, count=classes),
+        steps=Steps.of_sizes(rows=rows, classes=classes, saved=Grown.of_sizes(**sizes, count=rows)),
+        counts=new_counts(rules.diversity),
     )
 
 

@@ -15,6 +15,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,33 +78,33 @@ class SquaredClasses(Packed):
     #: (n, m) records, and (n, q) the nearest others of each.
     points: Floats
     near: Ints
-    #: (n,) class of each, and where it stands among the members.
-    label: Ints
-    place: Ints
-    #: (c, most) records of each class, and (c,) how many.
-    members: Ints
-    sizes: Ints
-    #: (c, m) and (c,) of the classes.
-    means: Floats
-    costs: Floats
+    #: Class of each, and where it stands among the members.
+    label: Annotated[Ints, "n"]
+    place: Annotated[Ints, "n"]
+    #: Records of each class, and (c,) how many.
+    members: Annotated[Ints, "count, 2 * k"]
+    sizes: Annotated[Ints, "count"]
+    #: Of the classes.
+    means: Annotated[Floats, "count, m"]
+    costs: Annotated[Floats, "count"]
 
 
 class SquaredRound(Packed):
     """Workspace of a round."""
 
-    #: (n,) records to look at in turn, and whether each is among them.
-    queue: Ints
-    waits: Flags
-    ends: Ints  # (4,) first and end of the queue, classes touched, records of the pool
-    #: (c,) classes that changed, what they cost, whether each did, and (n,) where records were.
-    touched: Ints
-    costs: Floats
-    is_touched: Flags
-    before: Ints
-    #: (n,) records that are made classes anew, and their order.
-    pool: Ints
-    keys: Floats
-    seen: Ints  # (c,) for which record a class was looked at last
+    #: Records to look at in turn, and whether each is among them.
+    queue: Annotated[Ints, "n"]
+    waits: Annotated[Flags, "n"]
+    ends: Annotated[Ints, "4"]  # first and end of the queue, classes touched, records of the pool
+    #: Classes that changed, what they cost, whether each did, and (n,) where records were.
+    touched: Annotated[Ints, "count"]
+    costs: Annotated[Floats, "count"]
+    is_touched: Annotated[Flags, "count"]
+    before: Annotated[Ints, "n"]
+    #: Records that are made classes anew, and their order.
+    pool: Annotated[Ints, "n"]
+    keys: Annotated[Floats, "n"]
+    seen: Annotated[Ints, "count", -1]  # for which record a class was looked at last
 
 
 @kernel
@@ -436,28 +437,10 @@ def _start(points: Floats, labels: Ints, k: int) -> tuple[SquaredClasses, Square
         waiting += [ordered[: len(group) // 2], ordered[len(group) // 2 :]]
     near = np.asarray(cKDTree(points).query(points, k=min(n, NUMBERS.near + 1))[1])
     count = max(len(groups), n // k)
-    classes = SquaredClasses(
-        points=points,
-        near=np.ascontiguousarray(near[:, 1:], np.int64),
-        label=np.zeros(n, np.int64),
-        place=np.zeros(n, np.int64),
-        members=np.zeros((count, 2 * k), np.int64),
-        sizes=np.zeros(count, np.int64),
-        means=np.zeros((count, m)),
-        costs=np.zeros(count),
+    classes = SquaredClasses.of_sizes(
+        n=n, count=count, k=k, m=m, points=points, near=np.ascontiguousarray(near[:, 1:], np.int64)
     )
-    work = SquaredRound(
-        queue=np.zeros(n, np.int64),
-        waits=np.zeros(n, np.bool_),
-        ends=np.zeros(4, np.int64),
-        touched=np.zeros(count, np.int64),
-        costs=np.zeros(count),
-        is_touched=np.zeros(count, np.bool_),
-        before=np.zeros(n, np.int64),
-        pool=np.zeros(n, np.int64),
-        keys=np.zeros(n),
-        seen=np.full(count, -1),
-    )
+    work = SquaredRound.of_sizes(n=n, count=count)
     for c, group in enumerate(groups):
         for x in group.tolist():
             put(classes, x, c)

@@ -9,7 +9,7 @@ without them are solved by that search, in a third of the time for two classes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -60,19 +60,19 @@ class Near(NamedTuple):
 class WindowsWork(Packed):
     """Workspace of the windows."""
 
-    labels: Ints  # (classes,) classes of the window
-    #: (rows,) types of its rows, and which of the classes found each belongs to.
-    types: Ints
-    groups: Ints
-    #: (rows,) type of the copies that fill up each class found, -1 for none; its number.
-    fillers: Ints
-    found: Ints
-    #: (classes of the table,) clock at which the windows around a class were last solved.
-    checked: Ints
-    #: (classes of the table,) clock at which the window with donors around a class was last solved,
-    #: and which window that was.
-    borrowed: Ints
-    known: Ints
+    labels: Annotated[Ints, "MOST_CLASSES"]  # classes of the window
+    #: Types of its rows, and which of the classes found each belongs to.
+    types: Annotated[Ints, "room"]
+    groups: Annotated[Ints, "room"]
+    #: Type of the copies that fill up each class found, -1 for none; its number.
+    fillers: Annotated[Ints, "room"]
+    found: Annotated[Ints, "room"]
+    #: Clock at which the windows around a class were last solved.
+    checked: Annotated[Ints, "classes", -1]
+    #: Clock at which the window with donors around a class was last solved, and which window that
+    #: was.
+    borrowed: Annotated[Ints, "classes", -1]
+    known: Annotated[Ints, "classes"]
     #: The best classes of the rows, alone and with donors.
     regroup: RegroupWork
     listed: ListedWork
@@ -81,17 +81,11 @@ class WindowsWork(Packed):
 def new_windows_work(rules: ClassRules, most_rows: int, classes: int) -> WindowsWork:
     """Return the workspace for windows of up to so many rows, and so many class numbers."""
     room = max(most_rows, MOST_LISTED)
-    return WindowsWork(
-        np.zeros(MOST_CLASSES, np.int64),
-        np.zeros(room, np.int64),
-        np.zeros(room, np.int64),
-        np.zeros(room, np.int64),
-        np.zeros(room, np.int64),
-        np.full(classes, -1, np.int64),
-        np.full(classes, -1, np.int64),
-        np.zeros(classes, np.int64),
-        new_regroup_work(rules, most_rows),
-        new_listed_work(rules.rows.tables, rules.k),
+    return WindowsWork.of_sizes(
+        room=room,
+        classes=classes,
+        regroup=new_regroup_work(rules, most_rows),
+        listed=new_listed_work(rules.rows.tables, rules.k),
     )
 
 

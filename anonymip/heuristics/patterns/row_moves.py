@@ -6,6 +6,8 @@ is tried, weighed and taken back.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from anonymip.heuristics.patterns.open_rows import (
@@ -37,18 +39,19 @@ class Gathering(Packed):
 
     order: Ints  # patterns in the order in which they are tried
     costs: Floats  # (p,) cost of a record under each
-    unassigned_costs: Floats  # (n,) what a record in no row costs
+    unassigned_costs: Floats  # what a record in no row costs
     alone: float  # what a record costs that leaves its row for none; infinite where none may
-    #: (n,) another row in use that each record may become, if its own is given up; -1 for none.
-    other: Ints
+    #: Another row in use that each record may become, if its own is given up; -1 for none.
+    other: Annotated[Ints, "n", -1]
     numbers: Ints  # settings and state
-    marks: Ints  # (n + rows,) marks of records and of rows: those of the group, those given up
-    kept: Ints  # (rows,) marks of rows that records of rows given up go to
-    #: (rows,) records of each row in the group, and of them those that will move.
-    found: Ints
-    taken: Ints
-    touched: Ints  # (rows,) rows with records in the group
-    log: Ints  # (n, 2) records moved, and where they were
+    #: Marks of records and of rows: those of the group, those given up.
+    marks: Annotated[Ints, "n + rows"]
+    kept: Annotated[Ints, "rows"]  # marks of rows that records of rows given up go to
+    #: Records of each row in the group, and of them those that will move.
+    found: Annotated[Ints, "rows"]
+    taken: Annotated[Ints, "rows"]
+    touched: Annotated[Ints, "rows"]  # rows with records in the group
+    log: Annotated[Ints, "n, 2"]  # records moved, and where they were
     space: Ints  # (5, 2 (n + rows) or more) workspace of grouping
 
 
@@ -57,20 +60,15 @@ def gathering(
 ) -> Gathering:
     """Return the settings and workspace of a search."""
     n, rows = len(state.row_of), len(state.rows)
-    return Gathering(
-        order,
-        costs,
-        np.full(n, alone),
-        alone,
-        np.full(n, -1, np.int64),
-        np.array([k, int(single), 0, 0, 0, 0], np.int64),
-        np.zeros(n + rows, np.int64),
-        np.zeros(rows, np.int64),
-        np.zeros(rows, np.int64),
-        np.zeros(rows, np.int64),
-        np.empty(rows, np.int64),
-        np.empty((n, 2), np.int64),
-        np.empty((5, 1 << max(4, int(2 * (n + rows)).bit_length())), np.int64),
+    return Gathering.of_sizes(
+        n=n,
+        rows=rows,
+        order=order,
+        costs=costs,
+        unassigned_costs=np.full(n, alone),
+        alone=alone,
+        numbers=np.array([k, int(single), 0, 0, 0, 0], np.int64),
+        space=np.empty((5, 1 << max(4, int(2 * (n + rows)).bit_length())), np.int64),
     )
 
 

@@ -50,11 +50,7 @@ class BoxTree(Packed):
 def new_tree(tables: LossTables, rows: int) -> BoxTree:
     """Return the memory of a tree over up to `rows` rows; :func:`build_tree` fills it."""
     nodes = 4 * (rows // _LEAF_ROWS + 1)
-    ranges, sets, pairs = (
-        len(tables.range_columns),
-        len(tables.set_columns),
-        len(tables.pair_columns),
-    )
+    ranges, sets, pairs = tables.term_counts
     return BoxTree(
         np.empty(rows, np.int64),
         np.empty(nodes, np.int64),

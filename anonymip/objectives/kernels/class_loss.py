@@ -60,11 +60,7 @@ def kernel_rows(microdata: Microdata, tables: LossTables, rows: Ints) -> KernelR
 def new_state(tables: LossTables, capacity: int) -> ClassState:
     """Return the workspace of one class; `capacity` values of each set are listed."""
     starts = np.concatenate([[0], np.cumsum(tables.set_sizes)]).astype(np.int64)
-    ranges, sets, pairs = (
-        len(tables.range_columns),
-        len(tables.set_columns),
-        len(tables.pair_columns),
-    )
+    ranges, sets, pairs = tables.term_counts
     return ClassState(
         np.zeros(ranges),
         np.zeros(ranges),

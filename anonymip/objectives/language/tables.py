@@ -79,6 +79,11 @@ class LossTables(Packed, read_only=True):
         read = {*self.range_columns, *self.set_columns, *self.pair_columns}
         return sorted(int(a) for a in read)
 
+    @property
+    def term_counts(self) -> tuple[int, int, int]:
+        """How many terms look at ranges, at counts of values, and at pairs of ends."""
+        return len(self.range_columns), len(self.set_columns), len(self.pair_columns)
+
 
 #: Attribute, number of levels, stride and losses of a term by lowest and highest rank.
 _PairTerm = tuple[int, int, int, Floats]

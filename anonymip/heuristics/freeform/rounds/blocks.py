@@ -8,6 +8,8 @@ reverse the two, and the answer is that of a scan.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,15 +38,15 @@ LONGEST = 32
 class _OriginalTerms(Packed):
     """What the blocks of originals hold beside the ends of ranges; empty for published records."""
 
-    #: (r | s | p, n) the terms of the items, side by side so that each term is one short pass.
-    values: Floats
-    set_codes: Codes
-    pair_codes: Codes
-    #: (s, blocks) uint64, a bit for each value of a block, values being counted modulo 64.
-    masks: NDArray[np.uint64]
-    #: (p, blocks) least and greatest rank of a block.
-    pair_low: Codes
-    pair_high: Codes
+    #: The terms of the items, side by side so that each term is one short pass.
+    values: Annotated[Floats, "r, held"]
+    set_codes: Annotated[Codes, "s, held"]
+    pair_codes: Annotated[Codes, "p, held"]
+    #: Uint64, a bit for each value of a block, values being counted modulo 64.
+    masks: Annotated[NDArray[np.uint64], "s, bounds"]
+    #: Least and greatest rank of a block.
+    pair_low: Annotated[Codes, "p, bounds"]
+    pair_high: Annotated[Codes, "p, bounds"]
 
 
 class _LeastPenalties(Packed):
@@ -62,23 +64,23 @@ class Blocks(Packed):
     published: bool
     length: int  # records of a block
     places: Ints  # (n,) matches that each record is still to find in the round
-    items: Ints  # (n,) records that had places when the blocks were made
-    #: (r, blocks) least and greatest value of a block of originals; least lower and greatest upper
-    #: end of the sets of published records.
-    low: Floats
-    high: Floats
+    items: Annotated[Ints, "n"]  # records that had places when the blocks were made
+    #: Least and greatest value of a block of originals; least lower and greatest upper end of the
+    #: sets of published records.
+    low: Annotated[Floats, "r, count"]
+    high: Annotated[Floats, "r, count"]
     #: What else bounds a block of the one kind, of the other.
     originals: _OriginalTerms
     penalties: _LeastPenalties
-    bounds: Floats  # (blocks,) workspace; empty if no bounds are wanted
+    bounds: Annotated[Floats, "count"]  # workspace; empty if no bounds are wanted
     #: Workspaces: penalties of one record; weights of a block.
     table: Floats
-    weights: Floats
-    #: (32,) what :func:`find_cheapest` finds.
-    found: Ints
-    costs: Floats
-    marks: Ints  # (n,) last search in which each original was in the set of the chooser
-    cursor: Ints  # (3,) items; those that still have places; searches
+    weights: Annotated[Floats, "length"]
+    #: What :func:`find_cheapest` finds.
+    found: Annotated[Ints, "LONGEST"]
+    costs: Annotated[Floats, "LONGEST"]
+    marks: Annotated[Ints, "n"]  # last search in which each original was in the set of the chooser
+    cursor: Annotated[Ints, "3"]  # items; those that still have places; searches
 
 
 def new_blocks(weights: PairWeights, places: Ints, *, published: bool, bounded: bool) -> Blocks:
@@ -97,29 +99,16 @@ def new_blocks(weights: PairWeights, places: Ints, *, published: bool, bounded: 
     values = np.diff(terms.table_start)
     read = np.where(published & (values <= _MOST_VALUES), values, 0)
     begin = np.where(values <= _MOST_VALUES, np.cumsum(read) - read, -1).astype(np.int64)
-    blocks = Blocks(
-        published,
-        length,
-        places.copy(),
-        np.empty(n, np.int64),
-        np.empty((r, count)),
-        np.empty((r, count)),
-        _OriginalTerms(
-            np.empty((r, held)),
-            np.empty((s, held), np.int32),
-            np.empty((p, held), np.int32),
-            np.empty((s, bounds), np.uint64),
-            np.empty((p, bounds), np.int32),
-            np.empty((p, bounds), np.int32),
-        ),
-        _LeastPenalties(np.empty((int(read.sum()), count)), begin),
-        np.empty(count),
-        new_table(terms),
-        np.empty(length),
-        np.empty(LONGEST, np.int64),
-        np.empty(LONGEST),
-        np.zeros(n, np.int64),
-        np.zeros(3, np.int64),
+    blocks = Blocks.of_sizes(
+        n=n,
+        r=r,
+        count=count,
+        published=published,
+        length=length,
+        places=places.copy(),
+        originals=_OriginalTerms.of_sizes(r=r, s=s, p=p, held=held, bounds=bounds),
+        penalties=_LeastPenalties(np.empty((int(read.sum()), count)), begin),
+        table=new_table(terms),
     )
     make_blocks(blocks, weights)
     return blocks

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from anonymip.heuristics.freeform.rounds.blocks import LONGEST, Blocks, find_cheapest
@@ -22,17 +24,10 @@ class MatchHeap(Packed):
     A binary heap; ties go to the match, then the record, that comes first in the order.
     """
 
-    weight: Floats  # (n,) of the match of each record
-    match: Ints  # (n,) the other side of it
-    records: Ints  # (n,) records of the heap
-    size: Ints  # (1,) records in the heap
-
-
-def new_heap(n: int) -> MatchHeap:
-    """Return an empty heap for n records."""
-    return MatchHeap(
-        np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(1, np.int64)
-    )
+    weight: Annotated[Floats, "n"]  # of the match of each record
+    match: Annotated[Ints, "n"]  # the other side of it
+    records: Annotated[Ints, "n"]  # records of the heap
+    size: Annotated[Ints, "1"]  # records in the heap
 
 
 @kernel
@@ -94,18 +89,16 @@ class Shortlists(Packed):
     Originals that found all their sets since are passed over; none comes back within a round.
     """
 
-    #: (n, longest) originals by weight, then by number, and the weights.
-    records: Ints
-    costs: Floats
-    cursor: Ints  # (n, 2) the next place; places filled
+    #: Originals by weight, then by number, and the weights.
+    records: Annotated[Ints, "n, longest"]
+    costs: Annotated[Floats, "n, longest"]
+    cursor: Annotated[Ints, "n, 2"]  # the next place; places filled
 
 
 def new_shortlists(n: int) -> Shortlists:
     """Return empty shortlists of n published records for a round."""
     longest = min(n, _LONGEST)
-    return Shortlists(
-        np.empty((n, longest), np.int64), np.empty((n, longest)), np.zeros((n, 2), np.int64)
-    )
+    return Shortlists.of_sizes(n=n, longest=longest)
 
 
 @kernel

@@ -16,7 +16,7 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
     pair_weight,
     separate,
 )
-from anonymip.heuristics.freeform.rounds.matches import MatchHeap, new_heap, pop, push
+from anonymip.heuristics.freeform.rounds.matches import MatchHeap, pop, push
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
 from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
@@ -76,7 +76,7 @@ def _pair_in_order(
 def pair_cheapest(rounds: Rounds, open_: OpenRecords, budget: Budget, phase: str) -> Stopped | None:
     """Make the cheapest pairs of all first."""
     places = open_.blocks.places
-    heap, cursor = new_heap(len(places)), np.zeros(2, np.int64)
+    heap, cursor = MatchHeap.of_sizes(n=len(places)), np.zeros(2, np.int64)
     step = partial(_cheapest_step, rounds.cover, rounds.weights, open_, heap, cursor)
     return run_in_steps(step, len(places) + int(places.sum()), budget, phase, first=100)
 
