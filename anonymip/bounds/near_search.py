@@ -116,9 +116,8 @@ class NearSearch(Packed):
     nodes: Annotated[Ints, "deepest"]
     node_bounds: Annotated[Floats, "deepest"]
     work: Annotated[Ints, "1"]  # losses computed, nodes of the tree among them
-    best: Annotated[
-        Ints, "k", -1
-    ]  # types of the set that leaves least; -1 comes first if none is known
+    #: Types of the set that leaves least; -1 comes first if none is known.
+    best: Annotated[Ints, "k", -1]
     reached: Annotated[Floats, "1"]  # the highest dual so far
     #: Types of a set that kept the dual of each type from its cap, or loses least.
     binding: Annotated[Codes, "t, k"]
