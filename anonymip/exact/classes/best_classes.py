@@ -27,7 +27,6 @@ from anonymip.exact.classes.set_search import (
     SmallWork,
     enter_row,
     list_sets,
-    losses_with_followers,
     rank_types,
 )
 from anonymip.objectives.kernels.class_loss import (
@@ -37,6 +36,7 @@ from anonymip.objectives.kernels.class_loss import (
     pair_loss,
     record_loss,
 )
+from anonymip.objectives.kernels.growing_sets import losses_with
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.recodings.rules.diversity_counts import (
@@ -392,7 +392,7 @@ def list_row_sets(rules: SmallRules, work: SmallWork, count: int) -> bool:
                     free += 1
             if held + free > len(sets.costs) or prefixes + 1 == len(sets.begin):
                 return False
-            losses_with_followers(rules.rows.tables, types, search, depth, free, followers, losses)
+            losses_with(types.rows.terms, search.sets, depth, followers, 0, free, losses)
             for at in range(free):
                 sets.last[held], sets.costs[held] = followers[at], rules.k * losses[at]
                 held += 1

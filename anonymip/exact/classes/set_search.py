@@ -21,8 +21,17 @@ from anonymip.exact.classes.exact_cover import (
     Packing,
     pack_counts,
 )
-from anonymip.objectives.kernels.class_loss import ClassState, KernelRows, ends_loss, new_state
-from anonymip.objectives.language.tables import LossTables
+from anonymip.objectives.kernels.class_loss import ClassState, KernelRows, new_state
+from anonymip.objectives.kernels.growing_sets import (
+    ChosenRows,
+    GrowingSets,
+    add_row,
+    choose_row,
+    empty_set,
+    losses_with,
+    new_chosen_rows,
+    new_growing_sets,
+)
 from anonymip.recodings.rules.diversity_counts import (
     DiversityRule,
     ValueCounts,
@@ -59,10 +68,7 @@ class TypeRows(Packed):
     #: Types in the order in which they were merged, highest duals first.
     rank: Annotated[Ints, "most"]
     duals: Annotated[Floats, "most"]  # dual of a row of each type
-    values: Annotated[Floats, "most, ranges"]  # as in `KernelRows`
-    #: Bit of the value, among those that occur in the sub-problem.
-    set_bits: Annotated[Ints, "most, sets"]
-    pair_codes: Annotated[Ints, "most, pairs"]  # as there
+    rows: ChosenRows  # a row of each
     used: Annotated[Ints, "most"]  # rows of each type in the partial set
     diversity: DiversityRule  # what a class must hold of the sensitive columns; of the types
 
@@ -74,14 +80,7 @@ class SetSearch(Packed):
     #: Duals summed; counts of its types in one word.
     dual_sum: Annotated[Floats, "deep"]
     packed: Annotated[Ints, "deep"]
-    #: Ends of the description; of no rows, those that any row replaces.
-    low: Annotated[Floats, "deep, ranges", np.inf]
-    high: Annotated[Floats, "deep, ranges", -np.inf]
-    pair_low: Annotated[Ints, "deep, pairs", np.iinfo(np.int64).max]
-    pair_high: Annotated[Ints, "deep, pairs", -1]
-    #: Bits of the values in each set, and how many there are.
-    held: Annotated[Ints, "deep, sets"]
-    set_counts: Annotated[Ints, "deep, sets"]
+    sets: GrowingSets  # what it covers
     #: Types that may follow, and the record loss of the partial set with each.
     followers: Annotated[Ints, "deep, most"]
     losses: Annotated[Floats, "deep, most"]
@@ -152,20 +151,24 @@ class SmallWork(Packed):
 
 def new_small_work(rules: SmallRules, most: int) -> SmallWork:
     """Return the workspace of sub-problems of up to `most` rows."""
-    ranges, sets, pairs = rules.rows.tables.term_counts
-    deep = most + 1
+    deep, tables = most + 1, rules.rows.tables
     largest = most if rules.diversity.values.shape[1] else min(most, 2 * rules.k - 1)
     possible = sum(comb(most, size) for size in range(rules.k, largest + 1))
-    sizes = {"most": most, "deep": deep, "ranges": ranges, "sets": sets, "pairs": pairs}
-    counts, state = new_counts(rules.diversity), new_state(rules.rows.tables, 1)
+    counts, state = new_counts(rules.diversity), new_state(tables, 1)
+    growing = new_growing_sets(tables, deep, len(tables.set_columns))
     return SmallWork.of_sizes(
-        **sizes,
-        first=FirstRelease.of_sizes(**sizes, k=rules.k, counts=counts, state=state),
+        most=most,
+        deep=deep,
+        first=FirstRelease.of_sizes(deep=deep, k=rules.k, counts=counts, state=state),
         packing=Packing.of_sizes(most=most),
         types=TypeRows.of_sizes(
-            **sizes, diversity=rules.diversity.of_rows(np.zeros(most, np.int64))
+            most=most,
+            rows=new_chosen_rows(tables, most),
+            diversity=rules.diversity.of_rows(np.zeros(most, np.int64)),
         ),
-        search=SetSearch.of_sizes(**sizes, counts=new_counts(rules.diversity, deep)),
+        search=SetSearch.of_sizes(
+            most=most, deep=deep, sets=growing, counts=new_counts(rules.diversity, deep)
+        ),
         found=FoundSets.of_sizes(most=most, capacity=min(_MOST_SETS, max(possible, 1))),
         cover=CoverSearch.of_sizes(deep=deep),
         row_sets=_new_row_sets(most, rules.k),
@@ -194,33 +197,12 @@ def rank_types(rules: SmallRules, work: SmallWork, chosen: Ints, count: int) -> 
         work.packing.counts[t] = work.begin[rank[t] + 1] - first
         types.duals[t] = work.duals[rank[t]]
         row = chosen[work.order[first]]
-        for r in range(types.values.shape[1]):
-            types.values[t, r] = rules.rows.range_values[row, r]
-        for p in range(types.pair_codes.shape[1]):
-            types.pair_codes[t, p] = rules.rows.pair_codes[row, p]
+        choose_row(rules.rows, types.rows, t, row)
         # Value by value: to assign rows of arrays takes numba two seconds to compile.
         for column in range(types.diversity.values.shape[1]):
             types.diversity.values[t, column] = rules.diversity.values[row, column]
-        for s in range(types.set_bits.shape[1]):
-            _number_value(rules.rows, work, chosen, t, row, s)
+    empty_set(work.search.sets, 0)
     return pack_counts(work.packing, count)
-
-
-@kernel
-def _number_value(
-    rows: KernelRows, work: SmallWork, chosen: Ints, t: int, row: int, s: int
-) -> None:
-    """Give the value of a type the bit that an earlier type has for it, or the next one."""
-    types, distinct = work.types, 0
-    for before in range(t):
-        earlier = chosen[work.order[work.begin[types.rank[before]]]]
-        if rows.set_codes[earlier, s] == rows.set_codes[row, s]:
-            types.set_bits[t, s] = types.set_bits[before, s]
-            return
-        bit = types.set_bits[before, s]
-        if bit == np.int64(1) << distinct:
-            distinct += 1
-    types.set_bits[t, s] = np.int64(1) << distinct
 
 
 @kernel
@@ -241,8 +223,8 @@ def list_sets(
     found.held[0] = 0
     for t in range(count):
         search.followers[0, t] = t
-    tables, losses = rules.rows.tables, search.losses[0]
-    losses_with_followers(tables, types, search, 0, count, search.followers[0], losses)
+    followers, losses = search.followers[0], search.losses[0]
+    losses_with(types.rows.terms, search.sets, 0, followers, 0, count, losses)
     search.at[0], search.end[0] = 0, count
     depth = 0
     while True:
@@ -294,19 +276,7 @@ def enter_row(types: TypeRows, packing: Packing, search: SetSearch, depth: int, 
     types.used[t] += 1
     search.dual_sum[size] = search.dual_sum[depth] + types.duals[t]
     search.packed[size] = search.packed[depth] + packing.ones[t]
-    for r in range(types.values.shape[1]):
-        value = types.values[t, r]
-        search.low[size, r] = min(search.low[depth, r], value)
-        search.high[size, r] = max(search.high[depth, r], value)
-    for p in range(types.pair_codes.shape[1]):
-        code = types.pair_codes[t, p]
-        search.pair_low[size, p] = min(search.pair_low[depth, p], code)
-        search.pair_high[size, p] = max(search.pair_high[depth, p], code)
-    for s in range(types.set_bits.shape[1]):
-        bit = types.set_bits[t, s]
-        new = search.held[depth, s] & bit == 0
-        search.set_counts[size, s] = search.set_counts[depth, s] + new
-        search.held[size, s] = search.held[depth, s] | bit
+    add_row(types.rows.terms, search.sets, depth, size, t)
 
 
 @kernel
@@ -363,7 +333,7 @@ def _list_followers(
         if counts[t] > types.used[t]:
             followers[count] = t
             count += 1
-    losses_with_followers(rules.rows.tables, types, search, size, count, followers, losses)
+    losses_with(types.rows.terms, search.sets, size, followers, 0, count, losses)
     # A type stays if a set of some allowed size that holds it could be below the cutoff: it loses
     # at least what the partial set with that type alone loses on each row.
     held, left, dual_sum = 0, 0, search.dual_sum[size]
@@ -407,43 +377,3 @@ def _sum_top_duals(
             return
     for rest in range(q + 1, most + 1):
         top[rest] = -np.inf
-
-
-@kernel
-def losses_with_followers(
-    tables: LossTables,
-    types: TypeRows,
-    search: SetSearch,
-    size: int,
-    count: int,
-    followers: Ints,
-    losses: Floats,
-) -> None:
-    """Write the record losses of the partial set with each of the followers, term by term.
-
-    Nearly all time of the search is spent here: each attribute's ends are read once for all.
-    """
-    for at in range(count):
-        losses[at] = tables.constant
-    for r in range(types.values.shape[1]):
-        low, high = search.low[size, r], search.high[size, r]
-        high_loss = tables.range_high[r]
-        slope = tables.range_low[r] + high_loss
-        for at in range(count):
-            value = types.values[followers[at], r]
-            lower = value if value < low else low
-            upper = value if value > high else high
-            losses[at] += high_loss * (upper - lower) + slope * lower
-    for s in range(types.set_bits.shape[1]):
-        held, distinct = search.held[size, s], search.set_counts[size, s]
-        start = tables.set_start[s]
-        known = tables.set_losses[start + distinct]
-        # There is no further value where all levels are held.
-        new = tables.set_losses[start + min(distinct + 1, tables.set_sizes[s])]
-        for at in range(count):
-            losses[at] += known if held & types.set_bits[followers[at], s] else new
-    for p in range(types.pair_codes.shape[1]):
-        low_code, high_code = search.pair_low[size, p], search.pair_high[size, p]
-        for at in range(count):
-            code = types.pair_codes[followers[at], p]
-            losses[at] += ends_loss(tables, p, min(low_code, code), max(high_code, code))

@@ -14,8 +14,18 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from anonymip.heuristics.local_search.current_classes import ClassRules
-from anonymip.objectives.kernels.class_loss import KernelRows, ends_loss, pair_loss, range_loss
-from anonymip.objectives.language.tables import LossTables
+from anonymip.objectives.kernels.class_loss import pair_loss
+from anonymip.objectives.kernels.growing_sets import (
+    ChosenRows,
+    GrowingSets,
+    add_row,
+    choose_row,
+    copy_set,
+    empty_set,
+    losses_with,
+    new_chosen_rows,
+    new_growing_sets,
+)
 from anonymip.recodings.rules.diversity_counts import (
     ValueCounts,
     count_in,
@@ -33,25 +43,19 @@ MOST_ROWS = 60
 
 
 class Grown(Packed):
-    """Classes while they grow, one a line."""
+    """Classes while they grow, one a line, and behind them those that each step changed."""
 
-    #: Ends of the ranges.
-    low: Annotated[Floats, "count, ranges"]
-    high: Annotated[Floats, "count, ranges"]
-    bits: Annotated[Ints, "count, sets"]  # values of the sets, a bit each
-    #: Ranks of the range ends.
-    first: Annotated[Ints, "count, pairs"]
-    last: Annotated[Ints, "count, pairs"]
-    joined: Annotated[Floats, "count, rows"]  # record loss of the class with a row more
+    sets: GrowingSets  # what they cover
+    joined: Annotated[Floats, "lines, rows"]  # record loss of the class with a row more
     #: Record loss, and number of rows.
-    losses: Annotated[Floats, "count"]
-    sizes: Annotated[Ints, "count"]
+    losses: Annotated[Floats, "lines"]
+    sizes: Annotated[Ints, "lines"]
 
 
 class Steps(Packed):
     """The steps of a search that places one row at each depth."""
 
-    saved: Grown  # the class that each step changed, as it was
+    saved: int  # line of the class that the first step changed, as it was
     opened: Annotated[Ints, "rows + 1"]  # classes opened before each step
     chosen: Annotated[Ints, "rows"]  # row that each step places
     #: Classes that it can be placed in, and bounds on what is lost then.
@@ -65,16 +69,16 @@ class Steps(Packed):
 class RegroupWork(Packed):
     """Workspace for up to so many rows."""
 
-    row_types: Annotated[Ints, "rows"]  # types of the rows: what is asked
-    found: Annotated[Ints, "rows"]  # class of each row in the best release found: the answer
-    labels: Annotated[Ints, "rows"]  # class of each row so far; -1 for none
-    #: What the classes are made of; each value of a set is a bit.
-    values: Annotated[Floats, "rows, ranges"]
-    bits: Annotated[Ints, "rows, sets"]
-    ranks: Annotated[Ints, "rows, pairs"]
+    row_types: Annotated[Ints, "most"]  # types of the rows: what is asked
+    found: Annotated[Ints, "most"]  # class of each row in the best release found: the answer
+    labels: Annotated[Ints, "most"]  # class of each row so far; -1 for none
+    rows: ChosenRows  # what the classes are made of
+    #: Rows without a class, and what one loses with each.
+    open: Annotated[Ints, "most"]
+    losses: Annotated[Floats, "most"]
     #: Bounds on the record loss of each row: of the rows alone, and of the classes so far.
-    least: Annotated[Floats, "rows"]
-    low: Annotated[Floats, "rows"]
+    least: Annotated[Floats, "most"]
+    low: Annotated[Floats, "most"]
     nearest: Annotated[Floats, "k"]  # losses of the pairs of a row with the nearest ones
     grown: Grown  # classes while they grow
     steps: Steps  # what led there
@@ -87,64 +91,16 @@ def new_regroup_work(rules: ClassRules, rows: int) -> RegroupWork:
     if rows > MOST_ROWS:
         raise ValueError(f"{rows} rows are more than the {MOST_ROWS} that fit")
     classes = rows // rules.k + 1
-    ranges, sets, pairs = rules.rows.tables.term_counts
-    sizes = {"rows": rows, "ranges": ranges, "sets": sets, "pairs": pairs}
+    tables, lines = rules.rows.tables, classes + rows
+    growing = new_growing_sets(tables, lines, len(tables.set_columns))
     return RegroupWork.of_sizes(
-        **sizes,
+        most=rows,
         k=rules.k,
-        grown=Grown.of_sizes(**sizes, count=classes),
-        steps=Steps.of_sizes(rows=rows, classes=classes, saved=Grown.of_sizes(**sizes, count=rows)),
+        rows=new_chosen_rows(tables, rows),
+        grown=Grown.of_sizes(rows=rows, lines=lines, sets=growing),
+        steps=Steps.of_sizes(rows=rows, classes=classes, saved=classes),
         counts=new_counts(rules.diversity),
     )
-
-
-@kernel
-def _lay_out(rows: KernelRows, work: RegroupWork, size: int) -> None:
-    """Copy the rows side by side; the values of a set become bits."""
-    for i in range(size):
-        row_type = work.row_types[i]
-        work.labels[i] = -1
-        for r in range(work.values.shape[1]):
-            work.values[i, r] = rows.range_values[row_type, r]
-        for p in range(work.ranks.shape[1]):
-            work.ranks[i, p] = rows.pair_codes[row_type, p]
-        for s in range(work.bits.shape[1]):
-            used = np.int64(0)
-            bit = np.int64(0)
-            for before in range(i):
-                used |= work.bits[before, s]
-                if rows.set_codes[work.row_types[before], s] == rows.set_codes[row_type, s]:
-                    bit = work.bits[before, s]
-                    break
-            work.bits[i, s] = bit if bit else used + 1
-
-
-@kernel
-def _loss_with(tables: LossTables, work: RegroupWork, c: int, i: int) -> float:
-    """Return the record loss of a class with a row more; of an empty class, of the row alone."""
-    grown = work.grown
-    empty = grown.sizes[c] == 0
-    loss = tables.constant
-    for r in range(work.values.shape[1]):
-        value = work.values[i, r]
-        low = value if empty else min(grown.low[c, r], value)
-        high = value if empty else max(grown.high[c, r], value)
-        loss += range_loss(tables, r, low, high)
-    for s in range(work.bits.shape[1]):
-        bits = work.bits[i, s]
-        if not empty:
-            bits |= grown.bits[c, s]
-        count = 0
-        while bits:
-            bits &= bits - 1
-            count += 1
-        loss += tables.set_losses[tables.set_start[s] + count]
-    for p in range(work.ranks.shape[1]):
-        rank = work.ranks[i, p]
-        first = rank if empty else min(grown.first[c, p], rank)
-        last = rank if empty else max(grown.last[c, p], rank)
-        loss += ends_loss(tables, p, first, last)
-    return loss
 
 
 @kernel
@@ -165,44 +121,35 @@ def _find_least(rules: ClassRules, work: RegroupWork, size: int) -> None:
 
 
 @kernel
-def _copy_class(to: Grown, at: int, of: Grown, c: int, size: int) -> None:
-    """Copy a class of `of`, with its losses for each of `size` rows more, to a place of `to`."""
-    for r in range(to.low.shape[1]):
-        to.low[at, r] = of.low[c, r]
-        to.high[at, r] = of.high[c, r]
-    for s in range(to.bits.shape[1]):
-        to.bits[at, s] = of.bits[c, s]
-    for p in range(to.first.shape[1]):
-        to.first[at, p] = of.first[c, p]
-        to.last[at, p] = of.last[c, p]
+def _copy_class(grown: Grown, of: int, to: int, size: int) -> None:
+    """Copy the class of a line, with its losses for each of `size` rows more, to another one."""
+    copy_set(grown.sets, of, to)
     for i in range(size):
-        to.joined[at, i] = of.joined[c, i]
-    to.losses[at] = of.losses[c]
-    to.sizes[at] = of.sizes[c]
+        grown.joined[to, i] = grown.joined[of, i]
+    grown.losses[to] = grown.losses[of]
+    grown.sizes[to] = grown.sizes[of]
 
 
 @kernel
-def _place_row(tables: LossTables, work: RegroupWork, size: int, c: int, i: int) -> None:
+def _place_row(work: RegroupWork, size: int, c: int, i: int) -> None:
     """Put a row into a class."""
-    grown = work.grown
-    first = grown.sizes[c] == 0
-    grown.losses[c] = _loss_with(tables, work, c, i) if first else grown.joined[c, i]
-    # Value by value: to assign rows of arrays takes numba two seconds to compile.
-    for r in range(work.values.shape[1]):
-        value = work.values[i, r]
-        grown.low[c, r] = value if first else min(grown.low[c, r], value)
-        grown.high[c, r] = value if first else max(grown.high[c, r], value)
-    for s in range(work.bits.shape[1]):
-        grown.bits[c, s] = work.bits[i, s] | (0 if first else grown.bits[c, s])
-    for p in range(work.ranks.shape[1]):
-        rank = work.ranks[i, p]
-        grown.first[c, p] = rank if first else min(grown.first[c, p], rank)
-        grown.last[c, p] = rank if first else max(grown.last[c, p], rank)
+    grown, terms = work.grown, work.rows.terms
+    if grown.sizes[c] == 0:
+        work.open[0] = i
+        losses_with(terms, grown.sets, c, work.open, 0, 1, work.losses)
+        grown.joined[c, i] = work.losses[0]
+    grown.losses[c] = grown.joined[c, i]
+    add_row(terms, grown.sets, c, c, i)
     grown.sizes[c] += 1
     work.labels[i] = c
+    left = 0
     for other in range(size):
         if work.labels[other] < 0:
-            grown.joined[c, other] = _loss_with(tables, work, c, other)
+            work.open[left] = other
+            left += 1
+    losses_with(terms, grown.sets, c, work.open, 0, left, work.losses)
+    for at in range(left):
+        grown.joined[c, work.open[at]] = work.losses[at]
 
 
 class SearchNode(NamedTuple):
@@ -357,8 +304,11 @@ def regroup(
     rules: ClassRules, work: RegroupWork, size: int, cutoff: float, max_nodes: int
 ) -> float:
     """Return the loss of the best classes of the first rows below the cutoff; infinite if none."""
-    _lay_out(rules.rows, work, size)
-    for c in range(len(work.grown.sizes)):
+    for i in range(size):
+        choose_row(rules.rows, work.rows, i, work.row_types[i])
+        work.labels[i] = -1
+    for c in range(work.steps.saved):
+        empty_set(work.grown.sets, c)
         work.grown.sizes[c] = 0
     _find_least(rules, work, size)
     best, depth = np.inf, 0
@@ -377,7 +327,7 @@ def regroup(
                 return best
             depth -= 1
             c = work.steps.options[depth, work.steps.tried[depth] - 1]
-            _copy_class(work.grown, c, work.steps.saved, depth, size)
+            _copy_class(work.grown, work.steps.saved + depth, c, size)
             work.labels[work.steps.chosen[depth]] = -1
             continue
         # The best so far is a release all the same.
@@ -387,8 +337,8 @@ def regroup(
         c = work.steps.options[depth, work.steps.tried[depth]]
         work.steps.tried[depth] += 1
         i = work.steps.chosen[depth]
-        _copy_class(work.steps.saved, depth, work.grown, c, size)
-        _place_row(rules.rows.tables, work, size, c, i)
+        _copy_class(work.grown, c, work.steps.saved + depth, size)
+        _place_row(work, size, c, i)
         opened = max(work.steps.opened[depth], c + 1)
         depth += 1
         work.steps.opened[depth] = opened
@@ -405,5 +355,5 @@ def regroup(
                     work.found[one] = work.labels[one]
         # The last row is taken back, and its next class is tried.
         depth -= 1
-        _copy_class(work.grown, c, work.steps.saved, depth, size)
+        _copy_class(work.grown, work.steps.saved + depth, c, size)
         work.labels[i] = -1

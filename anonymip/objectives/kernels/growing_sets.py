@@ -58,14 +58,52 @@ def term_rows(rows: KernelRows) -> TermRows:
     return TermRows(rows.tables, values, words, bits, start, ranks)
 
 
+class ChosenRows(Packed):
+    """A few rows of a table as growing sets read them, chosen anew for each search."""
+
+    terms: TermRows  # the same arrays as these
+    rows: Ints  # (rows,) the row of the table
+    values: Floats
+    set_bits: Ints
+    pair_codes: Ints
+
+
+def new_chosen_rows(tables: LossTables, most: int) -> ChosenRows:
+    """Return the memory of so many rows, which differ in no more than a word's values of a set."""
+    r, s, p = tables.term_counts
+    own = np.zeros((most, r)), np.zeros((most, s), np.int64), np.zeros((most, p), np.int64)
+    words, start = np.tile(np.arange(s), (most, 1)), np.arange(s + 1)
+    terms = TermRows(tables, own[0], words, own[1], start, own[2])
+    return ChosenRows(terms, np.zeros(most, np.int64), *own)
+
+
+@kernel
+def choose_row(rows: KernelRows, chosen: ChosenRows, at: int, row: int) -> None:
+    """Let a row be the one at a place; its values have the bits that rows before have for them."""
+    chosen.rows[at] = row
+    # Value by value: to assign rows of arrays takes numba two seconds to compile.
+    for r in range(chosen.values.shape[1]):
+        chosen.values[at, r] = rows.range_values[row, r]
+    for p in range(chosen.pair_codes.shape[1]):
+        chosen.pair_codes[at, p] = rows.pair_codes[row, p]
+    for s in range(chosen.set_bits.shape[1]):
+        used, bit = np.int64(0), np.int64(0)
+        for before in range(at):
+            if rows.set_codes[chosen.rows[before], s] == rows.set_codes[row, s]:
+                bit = chosen.set_bits[before, s]
+            used |= chosen.set_bits[before, s]
+        # A new value has the next bit.
+        chosen.set_bits[at, s] = bit if bit else used + 1
+
+
 def new_growing_sets(tables: LossTables, lines: int, words: int) -> GrowingSets:
     """Return the memory of sets of rows whose values have their bits in so many words."""
-    ranges, pairs = len(tables.range_columns), len(tables.pair_columns)
+    ranges, sets, pairs = tables.term_counts
     return GrowingSets(
         np.zeros((lines, ranges)),
         np.zeros((lines, ranges)),
         np.zeros((lines, words), np.int64),
-        np.zeros((lines, len(tables.set_columns)), np.int64),
+        np.zeros((lines, sets), np.int64),
         np.zeros((lines, pairs), np.int64),
         np.zeros((lines, pairs), np.int64),
     )
