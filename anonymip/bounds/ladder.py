@@ -151,17 +151,6 @@ class Ladder:
     in a share of it; the first sweep; farther ones as they fit; and guided rounds, if these fit.
 
     `problem`: that has a ladder. `effort`: how far. `budget`: ends all work.
-
-    Attributes
-    ----------
-    best
-        The highest bound so far.
-    weighed
-        The sets that the first effort with a program priced; None before its end, or without one.
-    passed
-        The last effort that was climbed to its end, as its place among all.
-    ended
-        Whether there is nothing more to do with this effort.
     """
 
     def __init__(self, problem: Problem, effort: str, budget: Budget) -> None:
@@ -169,10 +158,12 @@ class Ladder:
         self._watch = Stopwatch()
         self._part, self._way = budget, self._rungs()
         self._duals: RecordDuals | None = None
-        self.best: Bound | None = None
+        self.best: Bound | None = None  # the highest bound so far
+        #: The sets that the first effort with a program priced; None before its end, or without
+        #: one.
         self.weighed: WeighedSets | None = None
-        self.passed = -1
-        self.ended = False
+        self.passed = -1  # the last effort that was climbed to its end, as its place among all
+        self.ended = False  # whether there is nothing more to do with this effort
 
     def climb(self, budget: Budget, until: str | None = None) -> Bound | None:
         """Go on until the budget ends or the effort is spent; return the best bound so far.

@@ -15,12 +15,7 @@ from typing import Annotated
 
 import numpy as np
 
-from anonymip.exact.classes.exact_cover import (
-    CoverSearch,
-    FoundSets,
-    Packing,
-    pack_counts,
-)
+from anonymip.exact.classes.exact_cover import CoverSearch, FoundSets, Packing, pack_counts
 from anonymip.objectives.kernels.class_loss import ClassState, KernelRows, new_state
 from anonymip.objectives.kernels.growing_sets import (
     ChosenRows,
