@@ -72,36 +72,42 @@ def local_search(
     the efforts ``normal`` and ``thorough`` and where losses are summed, a few neighbouring classes
     at a time are taken apart, and what becomes of them by moves is kept if it gains.
 
-    `problem`: with equivalence classes. `from_method`: what makes the start where none is given:
-    ``greedy-search``, ``ordered-cut``, ``k-member``, ``mondrian``, ``hilbert``, ``hp``, ``mdav``,
-    ``forest``, ``edge-cover``, ``initial``, ``diving``, ``split-carry``; or ``best``: in tables of
-    up to 2,000 records all of these but the last three are improved by moves, and the best of them
-    by windows too; larger tables have one start: ``ordered-cut`` where rows repeat, ``k-member`` up
-    to 50,000 records, else ``greedy-search``. Where the bound of the same run weighs sets,
-    ``normal`` starts from classes out of these too. Where the effort is ``thorough`` and rows do
-    not repeat, classes of ``diving`` are improved after that, and the better of both is gone on
-    from. `order`: order that the start is made with, if its method takes one; empty for its
-    default. `window`: most rows of the neighbouring classes that are made again together, up to 60;
-    0 for moves alone, -1 for 3k + 1 where k is at most 5 and 2k + 2 beyond, as long as these are no
-    more than 60. `patience`: so many rounds in a row that gain less than 0.1 % of the loss, or 0.02
-    % with the effort ``thorough``, end the work; after the first round with windows that gains less
-    than 0.1 % the windows are of neighbours drawn at random. `start`: classes to improve. `effort`:
-    work spent: ``quick``, ``normal`` or ``thorough``; None for ``normal``, and ``thorough`` where
-    the budget has a time limit. It is counted in steps, so that the same seed gives the same
-    classes on every machine. A higher effort goes on from what a lower one makes. `budget`: when it
-    ends, what is reached is the result. `seed`: of the neighbours drawn: the same seed gives the
-    same classes. `The search looks at records and attributes in an order that follows from their
-    values`, `so that a`: . `table finds the same loss in whatever order it comes. The result is
-    never above the start. Where`: . `the largest loss counts`, `the larger one of the classes that
-    change never rises`, `so that the`: . `losses sorted from the largest down fall with every`: .
-    `step. Complexity of a round: O(n k m) for the moves`, `and a search that is exponential in
-    its`: . `rows for each window: a class with one and with two of its nearest 6 classes`, `or 3 in
-    tables of`: . `more than 1`, `000 records; these windows take most of the time`, `and they come
-    when moves alone`: . `gain little. Limits are terms of the loss that are infinite where one is
-    broken. Losses without`: . `tables are evaluated in batches of NumPy`, `where there are no
-    windows: for tables of some`: . `thousand records.`: . `Suppressed records join a class where
-    that is cheaper`, `and records that cost their class`: . `more than a row of stars are
-    suppressed`, `where the recoding allows it and losses are summed.`: .
+    `problem`: with equivalence classes.
+    `from_method`: what makes the start where none is given: ``greedy-search``, ``ordered-cut``,
+    ``k-member``, ``mondrian``, ``hilbert``, ``hp``, ``mdav``, ``forest``, ``edge-cover``,
+    ``initial``, ``diving``, ``split-carry``; or ``best``: in tables of up to 2,000 records all of
+    these but the last three are improved by moves, and the best of them by windows too; larger
+    tables have one start: ``ordered-cut`` where rows repeat, ``k-member`` up to 50,000 records,
+    else ``greedy-search``. Where the bound of the same run weighs sets, ``normal`` starts from
+    classes out of these too. Where the effort is ``thorough`` and rows do not repeat, classes of
+    ``diving`` are improved after that, and the better of both is gone on from.
+    `order`: order that the start is made with, if its method takes one; empty for its default.
+    `window`: most rows of the neighbouring classes that are made again together, up to 60; 0 for
+    moves alone, -1 for 3k + 1 where k is at most 5 and 2k + 2 beyond, as long as these are no more
+    than 60.
+    `patience`: so many rounds in a row that gain less than 0.1 % of the loss, or 0.02 % with the
+    effort ``thorough``, end the work; after the first round with windows that gains less than 0.1 %
+    the windows are of neighbours drawn at random.
+    `start`: classes to improve.
+    `effort`: work spent: ``quick``, ``normal`` or ``thorough``; None for ``normal``, and
+    ``thorough`` where the budget has a time limit. It is counted in steps, so that the same seed
+    gives the same classes on every machine. A higher effort goes on from what a lower one makes.
+    `budget`: when it ends, what is reached is the result.
+    `seed`: of the neighbours drawn: the same seed gives the same classes.
+
+    The search looks at records and attributes in an order that follows from their values, so that a
+    table finds the same loss in whatever order it comes. The result is never above the start. Where
+    the largest loss counts, the larger one of the classes that change never rises, so that the
+    losses sorted from the largest down fall with every
+    step. Complexity of a round: O(n k m) for the moves, and a search that is exponential in its
+    rows for each window: a class with one and with two of its nearest 6 classes, or 3 in tables of
+    more than 1,000 records; these windows take most of the time, and they come when moves alone
+    gain little. Limits are terms of the loss that are infinite where one is broken. Losses without
+    tables are evaluated in batches of NumPy, where there are no windows: for tables of some
+    thousand records.
+
+    Suppressed records join a class where that is cheaper, and records that cost their class
+    more than a row of stars are suppressed, where the recoding allows it and losses are summed.
     """
     watch, budget = Stopwatch(), budget or Budget()
     if not isinstance(problem.recoding, EquivalenceClasses):
