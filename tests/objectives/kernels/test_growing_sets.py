@@ -9,8 +9,10 @@ from anonymip import Problem
 from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.objectives.kernels.growing_sets import (
     add_row,
+    choose_row,
     empty_set,
     losses_with,
+    new_chosen_rows,
     new_growing_sets,
     term_rows,
 )
@@ -49,3 +51,28 @@ def test_losses_with_each_row_more(levels: int, lines: int) -> None:
         members.append(int(rng.integers(n)))
         if step < 5:
             add_row(rows, sets, line, line + 1 if lines > 1 else 0, members[-1])
+
+
+def test_rows_chosen_from_a_table_lose_what_they_lose_there() -> None:
+    """A few rows, chosen twice, have the losses of their classes, whatever was chosen before."""
+    rng = np.random.default_rng(5)
+    columns = [
+        Column(tuple(rng.integers(0, 40, 90).tolist())),
+        Column(tuple(f"v{code}" for code in rng.permutation(90)), numeric=False),
+        Column(tuple(f"w{code}" for code in rng.integers(0, 4, 90)), numeric=False),
+    ]
+    problem = Problem(microdata(columns), 2)
+    tables = problem.compiled.tables
+    rows = kernel_rows(problem.microdata, tables, np.arange(90))
+    chosen, sets = new_chosen_rows(tables, 8), new_growing_sets(tables, 1, len(tables.set_columns))
+    for _ in range(2):
+        taken, losses = rng.integers(0, 90, 8), np.empty(8)
+        for at, row in enumerate(taken):
+            choose_row(rows, chosen, at, row)
+        empty_set(sets, 0)
+        for held in range(8):
+            losses_with(chosen.terms, sets, 0, np.arange(8), held, 8, losses)
+            classes = np.array([[*taken[:held], row] for row in taken[held:]])
+            expected = problem.compiled.class_losses(classes) / (held + 1)
+            assert losses[held:] == pytest.approx(expected, rel=1e-12, abs=1e-12)
+            add_row(chosen.terms, sets, 0, 0, held)
