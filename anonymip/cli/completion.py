@@ -15,7 +15,7 @@ from pathlib import Path
 _KEY = r'^        "([\w-]+)": '
 #: The file of each registry, and what its entries look like.
 REGISTRIES = {
-    "methods": ("methods/built_in.py", r'^    (?:MethodSpec\(|_method\(\s*"[\w.]+",)\s*"([\w-]+)"'),
+    "methods": ("methods/built_in.py", r'^    (?:MethodSpec|_method)\(\s*"(?:\w+\.){0,2}([\w-]+)"'),
     "recodings": ("recodings/registry.py", _KEY),
     "objectives": ("objectives/losses/loading.py", _KEY),
     "solvers": ("solvers/registry.py", _KEY),
