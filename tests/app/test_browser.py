@@ -335,6 +335,8 @@ def test_many_columns_are_shown_in_parts(served: Served, tab: Tab, tmp_path: Pat
     tab.upload(tmp_path / "wide.csv")
     tab.sees("Columns 33 to 40", 60)
     assert tab.run("document.querySelectorAll('section.card').length") == 16
+    link = "[...document.querySelectorAll('main a, .content a')].map(one => one.href)"
+    assert f"{served.base}/" in tab.run(link)
     tab.click("Columns 33 to 40")
     tab.choose("Role of c39", "Left out")
     judged(tab)

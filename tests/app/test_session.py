@@ -20,7 +20,7 @@ from anonymip import InputError, inspect, read_schema
 from anonymip.app import work
 from anonymip.app.session import Session
 from anonymip.app.table_step import form
-from anonymip.app.texts import words
+from anonymip.app.texts import capital, words
 from anonymip.app.work import Job
 from anonymip.cli.app import run
 from anonymip.instances.schema import schema_text
@@ -419,6 +419,16 @@ def test_errors_speak_of_what_the_page_shows(
     assert not re.search(r"\w=|--\w|anonymip ", session.job.error), session.job.error
 
 
+def test_weights_that_do_not_count_are_said_plainly(session: Session) -> None:
+    """They stay in the schema for another time; the caution names no objective."""
+    prepared(session).declare("age", "weight", 2)
+    session.make_release()
+    (release,) = settled(session).releases.values()
+    told = " ".join(capital(one) for one in release["cautions"])
+    assert "columns have different weights, which were not counted" in told
+    assert "objective" not in told
+
+
 def test_unique_names_published_are_said(session: Session) -> None:
     """A column of unique names that is to be kept is an error, or a caution with the release."""
     prepared(session).set_role("name", "keep")
@@ -532,6 +542,17 @@ def test_a_stop_with_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     job = Job("x", {1: _Waiting()}, print).start()
     job.wait(60)
     assert "ZeroDivisionError" in job.error
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_only_what_keeps_something_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, keeps: bool
+) -> None:
+    """A table that is being read is given up at once; a release has time to be written."""
+    graces: list[float] = []
+    monkeypatch.setattr(work, "run_isolated", lambda *_, grace: graces.append(grace))
+    Job("x", {1: _Waiting()}, lambda *_: None, keeps=keeps).start().wait(60)
+    assert [grace > 60 for grace in graces] == [keeps]
 
 
 def test_schemas_are_written_as_they_are_read(tmp_path: Path) -> None:
