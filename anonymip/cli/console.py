@@ -97,7 +97,7 @@ def _found(message: Progress) -> str:
     if message.incumbent and message.bound is not None:
         gap = (message.incumbent - message.bound) / abs(message.incumbent)
         parts.append(f"gap {100 * gap:.1f} %")
-    return ", ".join(parts)
+    return ", ".join([*parts, message.note] if message.note else parts)
 
 
 out = Console(emoji=False)

@@ -318,12 +318,22 @@ def _send(
 
 
 def _text_frame(file: str, claims: Manifest, known: Schema, common: _Common) -> pd.DataFrame:
-    table = read_table(
-        file,
-        separator=common.separator or known.separator or claims.table.separator,
-        encoding=common.encoding or known.encoding or claims.table.encoding,
-        names=known.columns,
-    )
+    with ExitStack() as stack:
+        local = file
+        if "://" in file:
+            import fsspec
+
+            local = os.path.join(
+                stack.enter_context(tempfile.TemporaryDirectory()), os.path.basename(file)
+            )
+            system, path = fsspec.core.url_to_fs(file)
+            system.get_file(path, local)
+        table = read_table(
+            local,
+            separator=common.separator or known.separator or claims.table.separator,
+            encoding=common.encoding or known.encoding or claims.table.encoding,
+            names=known.columns,
+        )
     return pd.DataFrame({name: column.texts for name, column in table.columns.items()})
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,7 @@ def published_columns(solution: Solution, a: int, layout: str) -> dict[str, Any]
         ends = list(zip(lower.tolist(), upper.tolist(), starred.tolist(), strict=True))
         beyond, label = microdata.beyond[a], microdata.table.label
 
+        @cache  # A cover has a set for each row, and far fewer ranges.
         def written(lower: float, upper: float, gone: bool) -> tuple[str, ...]:
             """Return a cell, of two columns its ends; one that is not shown has none."""
             if gone or upper == beyond:

@@ -33,6 +33,8 @@ class Progress:
         Best objective and best proven bound so far, in units of the objective; None if unknown.
     remaining
         Seconds until the deadline of the whole computation; None without one.
+    note
+        What else there is to say, for people.
     """
 
     phase: str
@@ -41,6 +43,7 @@ class Progress:
     incumbent: float | None = None
     bound: float | None = None
     remaining: float | None = None
+    note: str = ""
 
 
 class _CompilationClock:
@@ -218,9 +221,10 @@ class Budget:
         total: int | None = None,
         incumbent: float | None = None,
         bound: float | None = None,
+        note: str = "",
     ) -> None:
         """Send a message to the listener, if there is one."""
-        self.hand_on(Progress(phase, done, total, incumbent, bound))
+        self.hand_on(Progress(phase, done, total, incumbent, bound, note=note))
 
     def hand_on(self, message: Progress) -> None:
         """Send a message to the listener, if there is one, with the time that is left here."""

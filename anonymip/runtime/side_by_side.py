@@ -6,9 +6,9 @@ import os
 import pickle
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from anonymip.errors import AnonymipError, InputError, MemoryShort
 from anonymip.runtime.budget import Budget, Progress
@@ -48,6 +48,7 @@ def run_side_by_side(
     in_processes: bool,
     phase: str,
     by_task: bool = False,
+    said_of: Callable[[T], Mapping[str, Any]] | None = None,
 ) -> list[T]:
     """Run computations at the same time and return what they return, in their order.
 
@@ -57,9 +58,10 @@ def run_side_by_side(
     processes, for work that Python itself does; else in threads, for work of kernels, which do not
     wait for each other and start at once. What cannot be sent to another process is done in threads
     as well. `phase`: what is being done, for people. `by_task`: whether the listener hears how many
-    tasks have ended; else the sums of what they report. Raises AnonymipError if a worker process
-    dies; a :class:`~anonymip.errors.MemoryShort` if memory ended it. Raises what the
-    first task that fails raises; the others are interrupted.
+    tasks have ended; else the sums of what they report. `said_of`: called with what each task
+    returns as it ends: what the listener then hears beside, as :meth:`Budget.report` takes it.
+    Raises AnonymipError if a worker process dies; a :class:`~anonymip.errors.MemoryShort` if memory
+    ended it. Raises what the first task that fails raises; the others are interrupted.
     """
     workers = min(jobs, len(tasks))
     contents: list[bytes | None] = [None] * len(tasks)
@@ -89,11 +91,11 @@ def run_side_by_side(
     if threads == 0:
         # One after the other, each with its share, and in this process.
         workers, in_processes = 1, False
-        return _one_by_one(tasks, run, budget, phase)
+        return _one_by_one(tasks, run, budget, phase, said_of)
     with ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(run, number, task) for number, task in enumerate(tasks)]
         try:
-            _attend(futures, budget, budgets, None if by_task else reports, phase)
+            _attend(futures, budget, budgets, None if by_task else reports, phase, said_of)
         finally:
             unwanted.set()
             for future in futures:
@@ -127,13 +129,18 @@ def _threads_at_hand(wanted: int) -> int:
 
 
 def _one_by_one(
-    tasks: Sequence[Task[T]], run: Callable[[int, Task[T]], T], budget: Budget, phase: str
+    tasks: Sequence[Task[T]],
+    run: Callable[[int, Task[T]], T],
+    budget: Budget,
+    phase: str,
+    said_of: Callable[[T], Mapping[str, Any]] | None,
 ) -> list[T]:
     """Run the tasks in the caller's thread; none hears of an interrupt while it runs."""
     found = []
     for number, task in enumerate(tasks):
         found.append(run(number, task))
-        budget.report(phase, done=number + 1, total=len(tasks))
+        said = {} if said_of is None else said_of(found[-1])
+        budget.report(phase, done=number + 1, total=len(tasks), **said)
     return found
 
 
@@ -143,16 +150,18 @@ def _attend(
     budgets: list[Budget],
     reports: list[Progress | None] | None,
     phase: str,
+    said_of: Callable[[T], Mapping[str, Any]] | None,
 ) -> None:
     """Wait for the tasks; hand an interrupt on, report what they do together or how many ended."""
     open_ones, ended = set(futures), 0
     while open_ones:
         done, open_ones = wait(open_ones, _POLL, FIRST_COMPLETED)
         for future in done:
-            future.result()
+            found = future.result()
             ended += 1
             if reports is None:
-                budget.report(phase, done=ended, total=len(futures))
+                said = {} if said_of is None else said_of(found)
+                budget.report(phase, done=ended, total=len(futures), **said)
         if budget.is_interrupted:
             for own in budgets:
                 own.interrupt()

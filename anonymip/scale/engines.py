@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -80,6 +80,8 @@ class Engine:
                 raise InputError(
                     f"{argument(name)} is of Dask", remedy=f"Add {argument('engine', 'dask')}"
                 )
+        if self.scratch is not None:
+            refuse_address(self.scratch, "the scratch folder")
         if self.memory_per_worker is not None:
             _bytes_of(self.memory_per_worker)
         for name in ("workers", "memory_per_worker"):
@@ -159,10 +161,24 @@ def _bytes_of(text: str) -> float:
     return float(float(found[1]) * unit ** "_kMGT".index(found[2] or "_"))
 
 
+def refuse_address(place: str | Path, what: str) -> None:
+    """Refuse an address where a folder belongs: `Path` would make a folder of its scheme."""
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(place)):
+        raise InputError(
+            f"{place} is an address, and {what} is written to a file system",
+            remedy="Name a folder that every worker sees; copy a release to a bucket with "
+            "_manifest.json last",
+        )
+
+
 def is_dask(table: object) -> bool:
     """Return whether a table is a Dask DataFrame."""
     kind = type(table)
     return kind.__module__.partition(".")[0] == "dask" and kind.__name__ == "DataFrame"
+
+
+def _nothing(_: Any) -> Mapping[str, Any]:
+    return {}
 
 
 class Runner(Protocol):
@@ -179,10 +195,12 @@ class Runner(Protocol):
         phase: str,
         *,
         heavy: bool = False,
+        said_of: Callable[[Any], Mapping[str, Any]] = _nothing,
     ) -> list[Any]:
         """Return `function` of each task and what is common to all, in their order.
 
-        `heavy`: whether a task is worth a process of its own.
+        `heavy`: whether a task is worth a process of its own. `said_of`: what the listener hears
+        beside of each result as it comes, as :meth:`Budget.report` takes it.
         """
 
 
@@ -258,21 +276,29 @@ class LocalRunner:
         phase: str,
         *,
         heavy: bool = False,
+        said_of: Callable[[Any], Mapping[str, Any]] = _nothing,
     ) -> list[Any]:
         """Return `function` of each task."""
         if self.jobs > 1 and len(tasks) > 1:
             calls = [partial(_called, function, (*task, common)) for task in tasks]
             found = run_side_by_side(
-                calls, self.budget, jobs=self.jobs, in_processes=heavy, phase=phase, by_task=True
+                calls,
+                self.budget,
+                jobs=self.jobs,
+                in_processes=heavy,
+                phase=phase,
+                by_task=True,
+                said_of=said_of,
             )
             refuse_stopped(self.budget)
             return found
-        found = []
-        for done, task in enumerate(tasks):
+        results: list[Any] = []
+        self.budget.report(phase, done=0, total=len(tasks))
+        for task in tasks:
             refuse_stopped(self.budget)
-            self.budget.report(phase, done=done, total=len(tasks))
-            found.append(function(*task, common, budget=self.budget))
-        return found
+            results.append(function(*task, common, budget=self.budget))
+            self.budget.report(phase, done=len(results), total=len(tasks), **said_of(results[-1]))
+        return results
 
 
 def _called(function: Callable[..., Any], arguments: tuple[Any, ...], budget: Budget) -> Any:
@@ -302,6 +328,7 @@ class DaskRunner:
         phase: str,
         *,
         heavy: bool = False,
+        said_of: Callable[[Any], Mapping[str, Any]] = _nothing,
     ) -> list[Any]:
         """Return `function` of each task."""
         from distributed.scheduler import KilledWorker
@@ -317,12 +344,11 @@ class DaskRunner:
                 refuse_stopped(self._budget)
                 ended = {one for one in waiting if one.done()}
                 for one in ended:
-                    one.result()
-                waiting -= ended
-                if ended:
+                    said = said_of(one.result())
+                    waiting.remove(one)
                     done = len(tasks) - len(waiting)
-                    self._budget.report(phase, done=done, total=len(tasks))
-                elif waiting:
+                    self._budget.report(phase, done=done, total=len(tasks), **said)
+                if not ended:
                     time.sleep(_POLL)
             return [one.result() for one in futures]
         except KilledWorker:

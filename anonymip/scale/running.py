@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
+from datetime import timedelta
 from math import fsum
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,14 @@ from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.scale.cuts import Tree, choose_cuts, pruned
-from anonymip.scale.engines import Engine, Runner, for_memory, refuse_short_memory, started
+from anonymip.scale.engines import (
+    Engine,
+    Runner,
+    for_memory,
+    refuse_address,
+    refuse_short_memory,
+    started,
+)
 from anonymip.scale.part import PartResult, PartTask, Plan, Split, said_of, solve_part, split
 from anonymip.scale.sources import Batch, find_batches, frame_of, read_batch, source_of
 from anonymip.scale.survey import Wanted, Whole, look_at, samples_of, summed_up
@@ -281,6 +289,7 @@ def part_name(number: int) -> str:
 
 def refuse_target(target: Path) -> None:
     """Refuse an output that is a file, or a folder of something else than a release by parts."""
+    refuse_address(target, "a release by parts")
     if target.suffix.lower() in (".csv", ".tsv", ".txt", ".data", ".xlsx", ".parquet", ".pq"):
         raise InputError(
             f"{target}: a release by parts is a folder of Parquet files",
@@ -387,6 +396,27 @@ def _refuse_unsuited(task: Task, first: Microdata) -> None:
 
 
 @dataclass
+class _Pace:
+    """What is told whenever a part is solved: the loss so far, rows a second, the time left.
+
+    `rows`: of the table.
+    """
+
+    rows: int
+    done: int = 0
+    loss: float = 0.0
+    watch: Stopwatch = field(default_factory=Stopwatch)
+
+    def of(self, result: PartResult) -> dict[str, Any]:
+        """Return what is told when a part is there."""
+        self.done += result.rows
+        self.loss += result.manifest["objective"]["value"]
+        speed = self.done / max(self.watch.seconds, 1e-9)
+        left = timedelta(seconds=round((self.rows - self.done) / speed))
+        return {"incumbent": self.loss, "note": f"{speed:,.0f} rows a second, about {left} left"}
+
+
+@dataclass
 class _Run:
     """The passes over a table: look, cut, split, solve."""
 
@@ -447,6 +477,7 @@ class _Run:
             plan,
             "solving parts",
             heavy=True,
+            said_of=_Pace(whole.rows).of,
         )
         if sum(one.fingerprint for one in solved) % 2**64 != whole.fingerprint:
             raise AnonymipError(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -145,17 +146,35 @@ def read_batch(batch: Batch, form: TableFormat, columns: Sequence[str] | None = 
     Raises InputError naming the file if it cannot be read or lacks one.
     """
     if batch.groups is None:
-        if "://" in batch.file:
-            raise InputError(
-                f"{batch.file} is a text file at an address",
-                remedy="Give Parquet files, or text files in a folder of this machine",
-            )
-        frame = read_table(batch.file, form)
+        with _here(batch.file) as file:
+            frame = read_table(file, form)
         refuse_lacking(batch.file, columns or (), list(frame.columns))
         return pa.Table.from_pandas(frame[list(columns or frame.columns)], preserve_index=False)
     with _opened(batch.file) as file:
         table = file.read_row_groups(list(batch.groups), columns=columns)
     return _plain(table.select(list(columns)) if columns is not None else table)
+
+
+@contextmanager
+def _here(file: str) -> Iterator[str]:
+    """Give the path of a file; of one at an address that of a copy, for its owner alone."""
+    if "://" not in file:
+        yield file
+        return
+    system, path = file_system(file)
+    with TemporaryDirectory() as folder:
+        copy = str(Path(folder) / PurePosixPath(path).name)
+        try:
+            system.get_file(path, copy)
+            yield copy
+        except OSError as error:
+            raise InputError(
+                f"{file} cannot be read ({type(error).__name__})", remedy="Check the file"
+            ) from None
+        except InputError as error:
+            error.message = error.message.replace(copy, file)
+            error.args = (str(error).replace(copy, file),)
+            raise
 
 
 def _plain(table: pa.Table) -> pa.Table:

@@ -84,6 +84,7 @@ def test_no_progress_without_a_terminal() -> None:
 @pytest.mark.parametrize(
     ("message", "words"),
     [
+        (Progress("solving", incumbent=2.0, note="3 rows a second"), ("loss 2, 3 rows a second",)),
         (Progress("solving", incumbent=2.0, bound=1.5), ("solving", "loss 2, bound 1.5, gap 25.0")),
         (Progress("growing", done=3, total=10), ("growing",)),
         (Progress("solving", incumbent=0.0, bound=0.0), ("loss 0, bound 0",)),

@@ -31,6 +31,7 @@ from anonymip import (
     solve,
     verify,
 )
+from anonymip.instances.scale import Scale
 from anonymip.publishing import Release
 
 
@@ -67,6 +68,20 @@ def test_numeric_cells(values: list[float], cell: str) -> None:
     published = release_of({"a": values}, [Attribute("a")], [0, 0])
     assert published.frame["a"].tolist() == [cell, cell]
     assert published.verify().ok
+
+
+def test_each_range_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many rows show it: covers have a set for every row."""
+    written, text = [], Scale.text
+
+    def noted(self: Scale, lower: float, upper: float, write: Any) -> str:
+        written.append((lower, upper))
+        return text(self, lower, upper, write)
+
+    monkeypatch.setattr(Scale, "text", noted)
+    values = [1.0, 2.0] * 20 + [5.0, 6.0]
+    release_of({"a": values}, [Attribute("a")], np.repeat(np.arange(21), 2).tolist())
+    assert sorted(written) == [(1.0, 2.0), (5.0, 6.0)]
 
 
 @pytest.mark.parametrize(

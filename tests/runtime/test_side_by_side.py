@@ -141,6 +141,25 @@ def test_tasks_that_ended_are_counted() -> None:
     assert [(message.done, message.total) for message in heard] == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_results_are_heard_as_they_come(monkeypatch: pytest.MonkeyPatch, one_by_one: bool) -> None:
+    """What is said of each result stands beside how many have ended."""
+    if one_by_one:
+        monkeypatch.setattr("anonymip.runtime.side_by_side._threads_at_hand", lambda wanted: 0)
+    told: list[Progress] = []
+    tasks: list[Callable[[Budget], int]] = [partial(work.squared, number=n) for n in (2, 2, 2)]
+    run_side_by_side(
+        tasks,
+        Budget(progress=told.append),
+        jobs=2,
+        in_processes=False,
+        phase="testing",
+        by_task=True,
+        said_of=lambda result: {"note": f"found {result}"},
+    )
+    assert [(one.done, one.note) for one in told] == [(n, "found 4") for n in (1, 2, 3)]
+
+
 def test_reports_are_summed_and_heard_in_the_callers_thread() -> None:
     """Work done, work in all and losses of all tasks."""
     heard: list[tuple[Progress, int]] = []

@@ -15,7 +15,7 @@ import pytest
 import anonymip
 from anonymip import Engine, InputError
 from anonymip.privacy.parts import verify_parts
-from anonymip.runtime.budget import Budget
+from anonymip.runtime.budget import Budget, Progress
 from anonymip.scale.engines import WorkerMemory, started
 from tests.scale.test_running import people, released
 
@@ -59,7 +59,10 @@ def test_dask_makes_the_release_of_this_machine(
     at = cluster.scheduler_address  # type: ignore[attr-defined]
     released(people, tmp_path / "local")
     engine = Engine("dask", scheduler=at, part_rows=60)
-    released(people, tmp_path / "dask", engine=engine)
+    told: list[Progress] = []
+    found = released(people, tmp_path / "dask", engine=engine, progress=told.append)
+    assert (told[-1].done, told[-1].incumbent) == (found.parts, pytest.approx(found.objective))
+    assert "rows a second" in told[-1].note
     assert files_of(tmp_path / "local") == files_of(tmp_path / "dask")
     scratch = tmp_path / "scratch"
     scratch.mkdir()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from anonymip import Diversity, Engine, InputError, Problem, Schema, anonymize_b
 from anonymip.cli.app import run
 from anonymip.errors import Interrupted
 from anonymip.privacy.parts import verify_parts
-from anonymip.runtime.budget import Budget
+from anonymip.runtime.budget import Budget, Progress
 from anonymip.scale import part as part_room
 from anonymip.scale.cuts import digest
 from anonymip.scale.running import Task, run_by_parts
@@ -161,6 +162,37 @@ def test_a_release_by_parts_is_told_by_its_seed(people: Path, tmp_path: Path) ->
         assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
     # What they were made from is gone.
     assert sorted(one.name for one in tmp_path.iterdir()) == ["one", "people", "two"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_tables_at_addresses(people: Path, tmp_path: Path, ending: str) -> None:
+    """They are read and verified as those of this machine; a bad file is named by its address."""
+    frame = pd.read_parquet(people)
+    shutil.rmtree(people)
+    people.mkdir()
+    for number in range(2):
+        half, file = frame.iloc[number::2], people / f"{number}.{ending}"
+        half.to_csv(file, index=False) if ending == "csv" else half.to_parquet(file)
+    address = people.as_uri()
+    released(people, tmp_path / "path")
+    asked: dict[str, Any] = {"engine": small(60), "sensitive": ["ill"], **QUICK}
+    anonymize_by_parts(address, NAMES, 5, tmp_path / "address", **asked)
+    for file in (tmp_path / "path").iterdir():
+        assert file.read_bytes() == (tmp_path / "address" / file.name).read_bytes()
+    assert verify_parts(address, tmp_path / "address", k=5).ok
+    (people / f"1.{ending}").write_text("age,sex,town,ill\n1,2,3,4,5,6\n")
+    with pytest.raises(InputError, match=re.escape(f"{address}/1.{ending}")):
+        anonymize_by_parts(address, NAMES, 5, tmp_path / "new", **asked)
+
+
+def test_progress_tells_loss_speed_and_time_left(people: Path, tmp_path: Path) -> None:
+    """With every part that is solved; at the end the loss is that of the release."""
+    told: list[Progress] = []
+    found = released(people, tmp_path / "release", progress=told.append)
+    solved = [one for one in told if one.phase == "solving parts"]
+    assert [one.done for one in solved] == [*range(found.parts + 1)]
+    assert solved[-1].incumbent == pytest.approx(found.objective)
+    assert re.fullmatch(r"[\d,]+ rows a second, about 0:00:00 left", solved[-1].note)
 
 
 def test_domains_are_those_of_the_whole(people: Path, tmp_path: Path) -> None:
@@ -443,6 +475,10 @@ def test_other_folders_are_not_replaced(people: Path, tmp_path: Path) -> None:
         released(people, people)
     with pytest.raises(InputError, match="is a folder of Parquet files"):
         released(people, tmp_path / "release.csv")
+    with pytest.raises(InputError, match="is an address"):
+        released(people, Path("s3://bucket/release"))
+    with pytest.raises(InputError, match="is an address"):
+        Engine(scratch="memory://scratch")
     assert len(list(people.iterdir())) == 2
     first = released(people, tmp_path / "release", engine=small(40))
     second = released(people, tmp_path / "release", engine=small(100))
