@@ -216,7 +216,10 @@ def numeric_column(series: pd.Series, attribute: Attribute) -> Floats:
         _refuse_outside(series, numbers, attribute)
         return numbers
     no_number = f"column {name!r} is numeric but holds a value that is not a finite number"
-    remedy = "Declare the column categorical, or mark the value as missing"
+    remedy = (
+        "Declare the column categorical, mark the value as missing, or take what is no part of the "
+        "number away, such as separators of thousands and units"
+    )
     _refuse(series, _neither_number_nor_text(series), no_number, remedy)
     numbers = _to_doubles(series)
     numbers += 0.0  # minus zero and zero are one value

@@ -88,7 +88,8 @@ def _missing_error(attribute: Attribute, policy: str, count: int, first: int) ->
                 remedy += f"; or {own}, for which missing is a value of its own beside ranges"
     return InputError(
         f"column {attribute.name!r} has {count} missing values, the first in data row {first + 1}",
-        remedy=remedy,
+        remedy=f"{remedy}. For this column alone say it in its section of a schema, or by "
+        "Attribute(missing=...)",
     )
 
 

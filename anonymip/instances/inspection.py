@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -45,8 +45,7 @@ _DATE_FORMS = (
 _NO_VALUE = frozenset(
     [
         *("", "na", "n/a", "#n/a", "nan", "null", "none", "-", "--", "?", ".", "unknown"),
-        "missing",
-        *("not known", "unbekannt", "k.a.", "k. a.", "keine angabe"),
+        *("missing", "not known", "unbekannt", "k.a.", "k. a.", "keine angabe"),
     ]
 )
 #: Those of them that are nothing else in a column of categories.
@@ -60,6 +59,7 @@ _MANY = 0.5
 _FEW_CODES, _HIGHEST_CODE = 12, 99
 _WORDS = 4  # texts of so many words are sentences
 _LONGEST = 30  # most characters of a pattern
+_TRIED = 1_000  # values by which the commonest form of dates is found
 
 _DIRECT = re.compile(
     r"\b(\w*name\w*|nom|prenom|nombre|apellidos?|e ?mail|mail|\w*phone|\w*telefon\w*|tel|mobile|"
@@ -70,7 +70,8 @@ _IDENTIFIER = re.compile(
     r"\b(id|ids|uuid|guid|mrn|key|pseudonym|(patient|person|case|fall|kunden|user|member|subject|house"
     r"hold|haushalts?|record|probanden)\w*(id|nr|no|nummer|number)|(patient|person|case|fall|subject|"
     r"member|record|row|line|customer|household|account)\w* (id|no|nr|num|number|nummer|key)|no|nr|"
-    r"nummer|number)\b"
+    r"nummer|number)\b|^(patient|person|proband|subject|member|customer|client|kunde|student|pupil|"
+    r"sch(ü|ue)ler|employee|mitarbeiter|household|haushalt)(s|n|en|in|innen|e)?$"
 )
 _WEIGHTS = re.compile(r"\b(\w*weights?|\w*wgt|\w*gewicht\w*|hochrechnung\w*)\b")
 _SENSITIVE = re.compile(
@@ -89,6 +90,7 @@ _FORMS = {
 }
 #: Patterns that say no more than that there are texts, or are a text themselves.
 _WORD = re.compile(r"A*\+?|[^A9]*")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:([,.' ])\d{3}(?:\1\d{3})*)?(?:[.,]\d+)?")
 _LEVELS = re.compile(r"[A-Z]{1,2}\d{1,2}[A-Z\d]?(?:\.[A-Z\d]{1,4}[+*!]?)?")
 
 
@@ -370,10 +372,13 @@ def _form(
     if are_plain_dates(series, form.missing):
         return "date", "dates", "ISO 8601", {"kind": "date", "precision": "month"}
     if _are_texts(series) and looks_like_dates(series, form.missing):
-        date_form = next((one for one in _DATE_FORMS if _all_dates(texts, one)), None)
+        date_form = next((one for one in _DATE_FORMS if all(_are_dates(texts, one))), None)
         if date_form is not None:
             declared = {"kind": "date", "format": date_form, "precision": "month"}
             return "date", "dates", date_form, declared
+        date_form = max(_DATE_FORMS, key=lambda one: sum(_are_dates(texts[:_TRIED], one)))
+        if counts[list(_are_dates(texts, date_form))].sum() >= _MOST * counts.sum():
+            return "categorical", "dates and texts", date_form, {**plain}
         return "categorical", "dates or times in several forms", _pattern(counts), {**plain}
     for looks, shape in _FORMS.items():
         if _share(counts, shape) >= _MOST:
@@ -394,6 +399,8 @@ def _form(
         return "categorical", "numbers and texts", pattern, {**plain}
     if all(text.isascii() and text.isdigit() for text in texts):
         return "categorical", "codes with leading zeros", pattern, {**plain}
+    if _share(counts, _THOUSANDS) >= _MOST:
+        return "categorical", "numbers with separated thousands", pattern, {**plain}
     dotted = any("." in text for text in texts)
     if dotted and _share(counts, _LEVELS) >= _MOST:
         return "categorical", "codes with levels", pattern, {**plain}
@@ -417,6 +424,12 @@ def _suggested(one: InspectedColumn, present: int, counts: pd.Series) -> tuple[s
         return "keep", "one value in all rows says nothing of a person"
     if one.kind == "date":
         return "quasi-identifier", "dates may be known to others; published by months"
+    if one.looks == "dates and texts":
+        others = present - int(counts[list(_are_dates(counts.index, str(one.pattern)))].sum())
+        told = f"{others} rows hold no date of this form"
+        return "drop", f"{told}: correct them, or name what stands there as missing"
+    if one.looks == "numbers with separated thousands":
+        return "drop", "take the separators of thousands away: so it is no column of numbers"
     named = _IDENTIFIER.search(words) is not None
     if nearly and (named or one.kind != "numeric" or _counts_rows(one, counts)):
         return "drop", "nearly every row has a value of its own, which names it"
@@ -467,7 +480,7 @@ def _note(one: InspectedColumn, series: pd.Series, counts: pd.Series, form: Tabl
     if one.pattern in ("%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y"):
         other = one.pattern.translate(str.maketrans("dm", "md"))
         texts = [str(text) for text in counts.index]
-        return f"{other} fits as well" if _all_dates(texts, other) else ""
+        return f"{other} fits as well" if all(_are_dates(texts, other)) else ""
     if one.looks == "codes with leading zeros":
         return "hierarchy = {mask = 'right'} in place of the kind publishes first digits"
     if one.looks == "texts":
@@ -498,13 +511,14 @@ def _share(counts: pd.Series, shape: re.Pattern[str]) -> float:
     return float(counts[fits].sum() / counts.sum())
 
 
-def _all_dates(texts: list[str], form: str) -> bool:
-    try:
-        for text in texts:
+def _are_dates(texts: Iterable[str], form: str) -> Iterator[bool]:
+    """Say of one text after the other whether it is a date of a form."""
+    for text in texts:
+        try:
             datetime.strptime(text.strip(), form)
-    except ValueError:
-        return False
-    return True
+            yield True
+        except ValueError:
+            yield False
 
 
 def _counts_rows(one: InspectedColumn, counts: pd.Series) -> bool:

@@ -110,7 +110,8 @@ class TableFormat:
     def pointed(self, series: pd.Series) -> pd.Series:
         """Return a column with points for decimal commas in its texts.
 
-        A text with a point gets a comma for it, which no number has.
+        A text with a point gets a comma for it, which no number has. Texts without a digit, such
+        as words for what is not known, stay as they are.
         """
         if self.decimal == "." or pd.api.types.is_numeric_dtype(series):
             return series
@@ -126,7 +127,11 @@ class TableFormat:
         columns = {}
         for name in names:
             columns[name] = self.pointed(frame[name])
-            wrong = [isinstance(one, str) and "," in one for one in columns[name]]
+            # A comma that was there is a point now: those that are left were points.
+            wrong = [
+                isinstance(one, str) and "," in one and one != was
+                for one, was in zip(columns[name], frame[name], strict=True)
+            ]
             if any(wrong):
                 row = wrong.index(True)
                 raise InputError(
@@ -142,4 +147,6 @@ _SWAPPED = str.maketrans(".,", ",.")
 
 
 def _swapped(value: object) -> object:
-    return value.translate(_SWAPPED) if isinstance(value, str) else value
+    if isinstance(value, str) and any(map(str.isdigit, value)):
+        return value.translate(_SWAPPED)
+    return value

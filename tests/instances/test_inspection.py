@@ -324,6 +324,53 @@ def test_ids_of_persons_that_repeat_are_a_unit() -> None:
     assert "unit=... counts them" in column.why
 
 
+def test_ids_are_known_by_the_bare_name_of_persons() -> None:
+    """Codes of 1,000 patients in 1,500 rows are ids of persons, though most of them are rare."""
+    codes = [f"{i % 1000:07}" for i in range(1500)]
+    table = pd.DataFrame({"Patient": codes, "Schüler": codes, "person": ["tall", "short"] * 750})
+    found = inspect(table).columns
+    assert [column.role for column in found] == ["drop", "drop", "quasi-identifier"]
+    assert all("1,000 of them in 1,500 rows" in column.why for column in found[:2])
+
+
+def test_words_with_points_mean_no_value_beside_decimal_commas(tmp_path: Path) -> None:
+    """`k.A.` is no number with a point: a column of marks stays one of numbers."""
+    path = tmp_path / "marks.csv"
+    path.write_text("mark;zip\n" + "1,5;04103\n2,7;04109\nk.A.;k.A.\n" * 20)
+    found = inspect(path)
+    assert found.table.missing == ("", "k.A.")
+    assert [column.looks for column in found.columns] == ["numbers", "codes with leading zeros"]
+    data = read_schema(_written(found, tmp_path)).apply(read_table(path, found.table))
+    assert data.attributes[0].kind == "numeric"
+    assert data.kept_missing == {"mark": 20, "zip": 20}
+    table = TableFormat(";", decimal=",", missing=("", "k.A."), policy="own")
+    typed = Schema({"mark": {}}, table=table).apply(read_table(path, table)[["mark"]])
+    assert typed.attributes[0].kind == "numeric"
+
+
+def _written(found: Inspection, folder: Path) -> Path:
+    """Return the file of a suggested schema."""
+    path = folder / "schema.toml"
+    path.write_text(found.to_toml())
+    return path
+
+
+def test_separated_thousands_are_said_to_be_none_of_numbers() -> None:
+    """What looks like codes to a program is named, with what makes numbers of it."""
+    amounts = [f"{1_000 * i + 51_234.5:,.2f}" for i in range(60)]
+    found = inspect(pd.DataFrame({"salary": amounts, "age": range(60)})).columns[0]
+    assert (found.looks, found.role) == ("numbers with separated thousands", "drop")
+    assert "take the separators of thousands away" in found.why
+
+
+def test_rows_that_hold_no_date_are_counted() -> None:
+    """A few texts among dates of one form are told by their number and the form."""
+    days = [f"{1 + i % 28:02}.{1 + i % 12:02}.{1950 + i % 50}" for i in range(200)]
+    found = inspect(pd.DataFrame({"born": [*days, "00.00.0000", "1.13.2001"]})).columns[0]
+    assert (found.looks, found.pattern, found.role) == ("dates and texts", "%d.%m.%Y", "drop")
+    assert "2 rows hold no date of this form" in found.why
+
+
 @pytest.mark.parametrize(
     ("values", "domain"),
     [
