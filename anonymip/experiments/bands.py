@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.instances import Attribute
+from anonymip.instances.hierarchies.tree import Tree
 from anonymip.instances.scale import Unit, unit_of, unit_text
-from anonymip.runtime.arrays import Floats
+from anonymip.runtime.arrays import Codes, Floats
 from anonymip.solution import Solution
 
 #: Bands of a column at most: more are no picture. A linear scale of which one band holds a larger
@@ -199,6 +200,22 @@ def _names(attribute: Attribute, cuts: Floats, step: float, values: list[Floats]
     return names
 
 
+def _grouped(tree: Tree, held: NDArray[np.integer]) -> Codes:
+    """Return (leaves,) the node that each value is counted with: few enough, but not all in one.
+
+    `held`: the values that the table has.
+    """
+    nodes = np.arange(tree.leaves, dtype=np.int32)
+    for level in range(1, tree.height):
+        if len(np.unique(nodes[held])) <= _MOST_BANDS:
+            break
+        above = tree.parent[nodes]
+        coarser = np.where(tree.level[above] <= level, above, nodes)
+        if len(np.unique(coarser[held])) > 1:
+            nodes = coarser
+    return nodes
+
+
 def _of_values(
     solution: Solution, a: int, records: NDArray[np.integer], shown: NDArray[np.integer], k: int
 ) -> list[Band]:
@@ -208,13 +225,16 @@ def _of_values(
     codes = microdata.codes[records, a].astype(np.int64)
     if attribute.hierarchy is not None:
         tree, leaf = attribute.hierarchy.tree, microdata.leaves(a)
-        names, codes = np.array(tree.labels[: tree.leaves], dtype=object), leaf[codes]
+        codes = leaf[codes]
         nodes, counts = np.unique(cells.nodes[shown, a], return_counts=True)
         first, last = tree.first[nodes], tree.last[nodes]
-        edges = np.zeros(len(names) + 1)
+        edges = np.zeros(tree.leaves + 1)
         np.add.at(edges, first, counts / (last - first + 1))
         np.subtract.at(edges, last + 1, counts / (last - first + 1))
         after = np.cumsum(edges)[:-1]
+        nodes, group = np.unique(_grouped(tree, np.unique(codes)), return_inverse=True)
+        names, codes = np.array(tree.labels, dtype=object)[nodes], group[codes]
+        after = np.bincount(group, after).astype(np.float64)
     else:
         names = np.array([f"{one:.10g}" if attribute.is_numeric else one for one in level], object)
         spans = np.stack([cells.members.start[shown, a], cells.members.stop[shown, a]])
@@ -231,9 +251,10 @@ def _of_values(
     while told and 0 < before[order[told:]].sum() < k:
         told -= 1
     n = len(records)
+    told_ones = order[:told].tolist()
     told_bands = [
         Band(str(names[one]), float(before[one] / n), float(after[one] / n))
-        for one in order[:told].tolist()
+        for one in (sorted(told_ones) if attribute.kind == "date" else told_ones)
     ]
     rest = order[told:]
     if before[rest].sum() or after[rest].sum() > 1e-9 * n:

@@ -191,23 +191,30 @@ def _summary(release: Release, risk: DisclosureRisk | str) -> list[str]:
 def _asked(solution: Solution) -> list[tuple[str, str]]:
     """Return what was asked; limits do not name the values that they keep apart."""
     problem, recoding = solution.problem, solution.problem.recoding
+    microdata, n = problem.microdata, problem.n
+    counted = "rows must be possible for every person"
+    if microdata.unit is not None:
+        counted = f"different values of {microdata.unit} must be in every class"
     asked = [
-        ("k", f"{problem.k}: as many rows must be possible for every person"),
+        ("k", f"{problem.k}: as many {counted}"),
         ("Recoding", f"{recoding.name}: {problem.release_name}"),
         ("Loss", problem.objective.name),
     ]
-    if problem.microdata.unit is not None:
-        asked.append(("Unit", f"k counts the values of {problem.microdata.unit}, not rows"))
+    if microdata.unit is not None:
+        asked.append(("Unit", f"k counts the values of {microdata.unit}, not rows"))
     if of_rows(problem.diversity) is not None:
         asked.append(("Diversity", str(of_rows(problem.diversity))))
     asked += [("Limit", str(limit)) for limit in problem.limits]
     if isinstance(recoding, PatternGuided):
         asked.append(("Mask", str(recoding.mask)))
     if getattr(recoding, "suppression", False):
-        most = getattr(recoding, "most_suppressed", None)
-        asked.append(("Suppression", "allowed" if most is None else f"allowed, at most {most}"))
-    policy = problem.microdata.table.policy
-    asked.append(("Missing values", _MISSING.get(policy, policy)))
+        limited = getattr(recoding, "most_suppressed", None) is not None
+        most = f", {recoding.limit(n):,} of {n:,} records at most" if limited else ""  # type: ignore[attr-defined]
+        asked.append(("Suppression", f"allowed{most}"))
+    policy = microdata.table.policy
+    others = [one for one in microdata.attributes if one.missing not in (None, policy)]
+    told = [f"{one.name}: {_MISSING[str(one.missing)]}; " for one in others]
+    asked.append(("Missing values", f"{''.join(told)}{'others: ' * bool(told)}{_MISSING[policy]}"))
     return asked
 
 

@@ -68,6 +68,13 @@ def without_missing(
                 f"the label of missing values is {table.label!r}, which may be taken for a number",
                 remedy="Give one of letters alone",
             )
+        tree = attribute.hierarchy if attribute.kind == "hierarchical" else None
+        if tree is not None and table.label not in tree.leaves:
+            raise InputError(
+                f"column {attribute.name!r} has missing values, which count as the value "
+                f"{table.label!r}, and its hierarchy has none of that name",
+                remedy=f"Add a line to it: {table.label}, and what lies above, up to {tree.root}",
+            )
         column[rows] = None if attribute.is_numeric else table.label
         filled[attribute.name] = column
     if not filled and frame is given:

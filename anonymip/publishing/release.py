@@ -517,7 +517,8 @@ def _refuse_revealing(observed: Sequence[str], are: str, *, by_cells: bool) -> N
         f"{hidden} {are} suppressed, and the loss would reveal how far out they lie: the domain of "
         f"{', '.join(map(repr, observed))} is what was observed",
         remedy="Declare the domain in the schema ('anonymip inspect TABLE -o FILE.toml' writes "
-        f"it rounded), of codes the file of their hierarchy ('anonymip hierarchy'), or {instead}",
+        "that of numbers and dates, rounded), of codes the file of their hierarchy "
+        f"('anonymip hierarchy'), or {instead}",
     )
 
 

@@ -22,6 +22,7 @@ from anonymip import (
     Bound,
     Cap,
     Classes,
+    CodeRule,
     Diversity,
     EquivalenceClasses,
     Freeform,
@@ -442,6 +443,44 @@ def test_no_band_is_of_a_single_person_with_many_rows() -> None:
     summary = page.text.split("before and after")[0]
     assert "looks like" not in summary
     assert "(units: who) with a probability of at most 16.67 %" in summary
+
+
+def test_codes_are_counted_by_groups_that_are_few() -> None:
+    """Sixty postcodes lie in bands of their first digits, dates in decades, before and after."""
+    codes = [f"0{town}{50 * street:03}" for town in range(3) for street in range(20)]
+    frame = pd.DataFrame({"zip": codes, "born": [f"{1950 + i}-05-01" for i in range(60)]})
+    data = Microdata(
+        frame,
+        (
+            Attribute("zip", "hierarchical", hierarchy=CodeRule("right").hierarchy(codes)),
+            Attribute(
+                "born", "date", ("1950-01-01", "2009-12-31"), precision="day", publish="node"
+            ),
+        ),
+    )
+    solution = classes(data, 5, [i // 20 for i in range(60)]).solution
+    found, dates = (bands(solution, a, np.arange(60)) for a in range(2))
+    assert [band.name for band in found] == ["00***", "01***", "02***"]
+    assert [band.before for band in found] == pytest.approx([1 / 3] * 3)
+    assert [band.after for band in found] == pytest.approx([1 / 3] * 3)
+    assert [band.name for band in dates] == [f"{year}s" for year in range(1950, 2010, 10)]
+
+
+def test_what_was_asked_is_told_by_column_and_by_number() -> None:
+    """Own policies of missing values beside that of the others, and the limit as records."""
+    frame = pd.DataFrame({"x": [1, 2, None, 4], "y": list("abab"), "who": list("abcd")})
+    attributes = (
+        Attribute("x", domain=(0, 9), missing="own"),
+        Attribute("y", "categorical", domain=("a", "b")),
+    )
+    data = Microdata(frame, attributes, unit="who")
+    problem = Problem(data, 2, EquivalenceClasses(most_suppressed=0.5))
+    solution = Solution.of(problem, Classes(np.zeros(4, np.int32)), method="by hand")
+    page = Page(html_report(publish(solution), "visits.csv"))
+    assert page.row("k") == ["2: as many different values of who must be in every class"]
+    assert page.row("Suppression") == ["allowed, 2 of 4 records at most"]
+    told = "x: a value of its own, also beside ranges; others: an error: no quasi-identifier may be"
+    assert page.row("Missing values") == [f"{told} missing"]
 
 
 def test_bands_of_dates_follow_the_calendar() -> None:

@@ -266,3 +266,13 @@ def test_a_declared_domain_need_not_name_what_is_missing(tmp_path: Path) -> None
     schema.write_text(f"{declared}domain = [1, 2, 3]\n[table]\nmissing = 'x'\n")
     with pytest.raises(InputError, match="outside its domain"):
         read_schema(schema).read(table)
+
+
+def test_a_hierarchy_without_the_category_of_missing_values_is_told_of() -> None:
+    """The error names the value and what to add, since nobody typed it."""
+    towns = anonymip.Hierarchy([("Rome", "South", "*"), ("Oslo", "North", "*")])
+    frame = pd.DataFrame({"town": ["Rome", "Oslo", None, "Oslo"]})
+    attribute = Attribute("town", "hierarchical", hierarchy=towns, missing="category")
+    with pytest.raises(InputError, match="count as the value 'missing'") as caught:
+        Microdata(frame, (attribute,))
+    assert caught.value.remedy == "Add a line to it: missing, and what lies above, up to *"
