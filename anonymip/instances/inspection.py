@@ -71,7 +71,7 @@ _IDENTIFIER = re.compile(
     r"hold|haushalts?|record|probanden)\w*(id|nr|no|nummer|number)|(patient|person|case|fall|subject|"
     r"member|record|row|line|customer|household|account)\w* (id|no|nr|num|number|nummer|key)|no|nr|"
     r"nummer|number)\b|^(patient|person|proband|subject|member|customer|client|kunde|student|pupil|"
-    r"sch(ü|ue)ler|employee|mitarbeiter|household|haushalt)(s|n|en|in|innen|e)?$"
+    r"sch(ü|ue)ler|employee|mitarbeiter|household|haushalt)(in)?$"
 )
 _WEIGHTS = re.compile(r"\b(\w*weights?|\w*wgt|\w*gewicht\w*|hochrechnung\w*)\b")
 _SENSITIVE = re.compile(

@@ -327,9 +327,9 @@ def test_ids_of_persons_that_repeat_are_a_unit() -> None:
 def test_ids_are_known_by_the_bare_name_of_persons() -> None:
     """Codes of 1,000 patients in 1,500 rows are ids of persons, though most of them are rare."""
     codes = [f"{i % 1000:07}" for i in range(1500)]
-    table = pd.DataFrame({"Patient": codes, "Schüler": codes, "person": ["tall", "short"] * 750})
-    found = inspect(table).columns
-    assert [column.role for column in found] == ["drop", "drop", "quasi-identifier"]
+    others = {"person": ["tall", "short"] * 750, "households": [i % 700 for i in range(1500)]}
+    found = inspect(pd.DataFrame({"Patient": codes, "Schüler": codes, **others})).columns
+    assert [column.role for column in found] == [*["drop"] * 2, *["quasi-identifier"] * 2]
     assert all("1,000 of them in 1,500 rows" in column.why for column in found[:2])
 
 
