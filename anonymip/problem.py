@@ -228,9 +228,12 @@ class Problem(Frozen):
     @property
     def is_capped(self) -> bool:
         """Whether records may be left out for what that saves, but not any number of them."""
-        recoding = self.recoding
-        limited = isinstance(recoding, PricedSuppression) and recoding.suppression
-        return limited and self.most_suppressed < self.n
+        return isinstance(self.recoding, PricedSuppression) and self.limits_suppression
+
+    @property
+    def limits_suppression(self) -> bool:
+        """Whether records may be suppressed, but not any number of them."""
+        return bool(getattr(self.recoding, "suppression", False)) and self.most_suppressed < self.n
 
     @property
     def is_ncp(self) -> bool:
@@ -288,10 +291,9 @@ class Problem(Frozen):
             asked.append("this mask")
         if getattr(recoding, "degrees", None) is not None:
             asked.append("these degrees")
-        limited = getattr(recoding, "most_suppressed", None) is not None
-        if getattr(recoding, "suppression", False) or limited:
-            some = f" of {self.most_suppressed:,} records at most" if self.is_capped else ""
-            asked.append(f"suppression{some}")
+        if getattr(recoding, "suppression", False):
+            most = f" of {self.most_suppressed:,} records at most"
+            asked.append(f"suppression{most * self.limits_suppression}")
         if self.suppression_price is not None:
             asked.append("this price of it")
         if diversity is not None:

@@ -105,7 +105,11 @@ def left_out(solution: Solution, suppressed: str) -> dict[str, Any]:
         "missing": len(microdata.original) - microdata.n,
         "columns": list(microdata.drop),
         "undeclared_columns": len(microdata.undeclared),
-        **({"most": solution.problem.most_suppressed} if solution.problem.is_capped else {}),
+        **(
+            {"most": solution.problem.most_suppressed}
+            if solution.problem.limits_suppression
+            else {}
+        ),
     }
 
 

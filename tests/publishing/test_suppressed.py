@@ -189,6 +189,20 @@ def test_how_many_may_be_suppressed(recoding: Any, most: float | None, allowed: 
     assert allowed_suppressed(Problem(data, 3, recoding), most) == allowed
 
 
+def test_the_limit_of_a_full_domain_is_told_beside_its_optimum() -> None:
+    """More suppression would lose less: sentence and manifest say how much, and verify checks."""
+    frame = pd.DataFrame({"age": [30] * 4 + [50, 70], "ill": list("abcabc")})
+    ages = Attribute("age", domain=(0, 100))
+    few, many = (anonymize(frame, [ages], 3, recoding=FullDomain(True, n)) for n in (1, 2))
+    assert few.solution.is_optimal
+    assert many.solution.objective < few.solution.objective
+    assert "with k = 3 and suppression of 1 records at most can be below it" in str(few)
+    left_out = many.manifest["left_out"]
+    assert (left_out["suppressed"], left_out["most"]) == (2, 2)
+    found = verify(frame, many.frame, {**many.manifest, "left_out": {**left_out, "most": 1}})
+    assert "The manifest claims 2 suppressed records, of 1 that may be." in found.problems
+
+
 @pytest.mark.parametrize("most", [-1, 1.0, 1.5, True, "few"])
 def test_wrong_limits_of_suppression_are_refused(most: Any) -> None:
     """A limit is a number of records or a share of them, and needs suppression."""

@@ -427,6 +427,7 @@ def foreign_keys(document: Mapping[str, Any]) -> int:
         count += len(set(inner) - known)
     if recoding not in ("classes", "freeform"):
         count += len(set(document["objective"]) & {"suppression_price"})
+    if recoding not in ("classes", "freeform", "full-domain"):
         count += len(set(document.get("left_out") or {}) & {"most"})
     if document["objective"]["name"] != "suppressions":
         count += len(set(document["objective"]) & {"costs", "pattern_costs"})
