@@ -7,6 +7,7 @@ import secrets
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from math import fsum
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from anonymip.publishing import publish
 from anonymip.publishing.manifest import as_verified, of_file
 from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
 from anonymip.scale.cuts import Cut, Tree, keys_of, losses_across, part_numbers, way_to
 from anonymip.scale.sources import Batch, frame_of, read_batch, read_groups
 from anonymip.scale.survey import fingerprint_of
@@ -171,6 +173,27 @@ class PartResult:
     bound_method: str
     fingerprint: int
     warnings: tuple[str, ...] = field(default=())
+
+
+@dataclass
+class Pace:
+    """What is told whenever a part is solved: the loss so far, rows a second, the time left.
+
+    `rows`: of the table.
+    """
+
+    rows: int
+    done: int = 0
+    loss: float = 0.0
+    watch: Stopwatch = field(default_factory=Stopwatch)
+
+    def of(self, result: PartResult) -> dict[str, Any]:
+        """Return what is told when a part is there."""
+        self.done += result.rows
+        self.loss += result.manifest["objective"]["value"]
+        speed = self.done / max(self.watch.seconds, 1e-9)
+        left = timedelta(seconds=round((self.rows - self.done) / speed))
+        return {"incumbent": self.loss, "note": f"{speed:,.0f} rows a second, about {left} left"}
 
 
 def solve_part(task: PartTask, plan: Plan, *, budget: Budget | None = None) -> PartResult:

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
-from datetime import timedelta
 from math import fsum
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,7 @@ from anonymip.scale.engines import (
     refuse_short_memory,
     started,
 )
-from anonymip.scale.part import PartResult, PartTask, Plan, Split, said_of, solve_part, split
+from anonymip.scale.part import Pace, PartResult, PartTask, Plan, Split, said_of, solve_part, split
 from anonymip.scale.sources import Batch, find_batches, frame_of, read_batch, source_of
 from anonymip.scale.survey import Wanted, Whole, look_at, samples_of, summed_up
 from anonymip.solution import bound_text
@@ -396,27 +395,6 @@ def _refuse_unsuited(task: Task, first: Microdata) -> None:
 
 
 @dataclass
-class _Pace:
-    """What is told whenever a part is solved: the loss so far, rows a second, the time left.
-
-    `rows`: of the table.
-    """
-
-    rows: int
-    done: int = 0
-    loss: float = 0.0
-    watch: Stopwatch = field(default_factory=Stopwatch)
-
-    def of(self, result: PartResult) -> dict[str, Any]:
-        """Return what is told when a part is there."""
-        self.done += result.rows
-        self.loss += result.manifest["objective"]["value"]
-        speed = self.done / max(self.watch.seconds, 1e-9)
-        left = timedelta(seconds=round((self.rows - self.done) / speed))
-        return {"incumbent": self.loss, "note": f"{speed:,.0f} rows a second, about {left} left"}
-
-
-@dataclass
 class _Run:
     """The passes over a table: look, cut, split, solve."""
 
@@ -477,7 +455,7 @@ class _Run:
             plan,
             "solving parts",
             heavy=True,
-            said_of=_Pace(whole.rows).of,
+            said_of=Pace(whole.rows).of,
         )
         if sum(one.fingerprint for one in solved) % 2**64 != whole.fingerprint:
             raise AnonymipError(
