@@ -3,8 +3,9 @@
 The page ``docs/diversity.md`` says what is asked of diversity and why. With K matches a record, a
 release is diverse if its consistency graph has a part in which every record has K rows and every
 row K records, no more than K/l rows of a record publish one value, and no more than K/l records of
-a row have one. Such a part is a flow: from each record through a gate for each published value,
-over the match, and through a gate for each record's value into the row.
+a row have one. Where d values are to differ, no more than K - d + 1 may be alike: for d = 2 that is
+the same, for more it follows. Such a part is a flow: from each record through a gate for each
+published value, over the match, and through a gate for each record's value into the row.
 """
 
 from __future__ import annotations
@@ -223,7 +224,7 @@ def cover_diversity_problems(
         problems.append("The manifest counts the diversity over fewer matches than k.")
     for name in sensitive:
         before, after = paired_codes(original.untouched[name], published.untouched[name])
-        if promised.matches is not None and promised.l > 1:
+        if promised.matches is not None:
             record = _without_diverse_matches(published, original, promised, before, after)
             if record is not None:
                 problems.append(
@@ -245,7 +246,7 @@ def _without_diverse_matches(
 ) -> int | None:
     """Return a record that has no K diverse matches of its own, None if all have."""
     matches = promised.matches or 0
-    if matches > original.n:
+    if not promised.distinct <= matches <= original.n:
         return 0
     graph = PublishedMatches(original, published, before, after)
     part = _DiversePart(
@@ -254,7 +255,7 @@ def _without_diverse_matches(
         after[graph.first_rows],
         matches,
         # Rounded down in whole numbers: l is a fraction.
-        int(matches // promised.l),
+        min(int(matches // promised.l), matches - promised.distinct + 1),
     )
     record_type = part.find_short()
     return None if record_type is None else int(graph.first_records[record_type])

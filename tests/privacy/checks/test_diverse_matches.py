@@ -23,11 +23,10 @@ SETS = {"x": {"kind": "numeric", "publish": "set"}}
 
 
 def has_diverse_part(
-    rows: list[list[int]], own: list[str], shown: list[str], matches: int, share: Fraction
+    rows: list[list[int]], own: list[str], shown: list[str], matches: int, most: int
 ) -> bool:
-    """Return by trial whether every record has `matches` rows of its own that are diverse."""
+    """Return by trial whether every record has `matches` rows, at most `most` of one value."""
     n = len(rows)
-    most = matches // share
 
     def extend(record: int, owners: list[tuple[str, ...]]) -> bool:
         if record == n:
@@ -93,8 +92,9 @@ def test_diversity_is_judged_as_by_brute_force(cover_release: Any, data: st.Data
     told = [problem for problem in found.problems if "diversity" in problem]
     rows, shown = rows_of(written), written.release["s"].tolist()
     expected = []
-    if matches is not None and share > 1:
-        expected.append(not has_diverse_part(rows, frame["s"].tolist(), shown, matches, share))
+    if matches is not None:
+        most = min(matches // share, matches - distinct + 1)
+        expected.append(not has_diverse_part(rows, frame["s"].tolist(), shown, matches, most))
     counted = share if matches is None and share > 1 else None
     expected.append(poor_records(rows, shown, 1, distinct, counted))
     assert len(told) == sum(expected)
@@ -137,6 +137,20 @@ def test_a_diverse_ring_published_otherwise_can_fail(cover_release: Any) -> None
         else:
             fails += 1
     assert (passes, fails) == (6, 72)
+
+
+def test_two_values_among_too_few_rows_are_not_the_promise(cover_release: Any) -> None:
+    """Two rows of a record show two values, but it was to have three that are equally likely."""
+    frame = pd.DataFrame({"x": list("012345"), "s": list("uvwuvw")}, dtype=object)
+    shift = [(row + 1) % 6 for row in range(6)]
+    for first, kept in ([0, 1, 2], True), ([1, 2, 3], False):
+        sets = [first, *ring(6, 3)[1:]]
+        written = cover_release(frame, SETS, sets, shift, k=2, order=range(6), sensitive=["s"])
+        assert written.verify().ok
+        written.manifest["diversity"] = {"l": 1, "distinct": 2, "matches": 3}
+        problems = written.verify().problems
+        assert (problems == ()) is kept
+        assert all("original row 1 lack" in problem for problem in problems)
 
 
 def test_several_columns_are_judged_one_by_one(cover_release: Any) -> None:
