@@ -56,7 +56,9 @@ def adult() -> Iterator[dict[str, Any]]:
         reference = None
         for name, options in _RUNS:
             busy = processor_seconds()
-            solution = solve(problem, name, options=options, bound=False).with_bound(bound)
+            # What a user gets, with its bound, whose sets are a start too.
+            whole = name == "auto"
+            solution = solve(problem, name, options=options, bound=whole).with_bound(bound)
             busy = processor_seconds() - busy
             reference = reference or solution
             variant = "; ".join(f"{key}={value}" for key, value in options.items())
@@ -64,12 +66,10 @@ def adult() -> Iterator[dict[str, Any]]:
         if k != _THOROUGH_K:
             continue
         busy = processor_seconds()
-        solution = solve(problem, effort=THOROUGH, bound=False)
+        solution = solve(problem, effort=THOROUGH)
         busy = processor_seconds() - busy
-        higher = lower_bound(problem, effort=THOROUGH)
-        assert higher is not None
         assert reference is not None
-        yield _row(solution.with_bound(higher), THOROUGH, busy, reference)
+        yield _row(solution, THOROUGH, busy, reference)
 
 
 def _row(solution: Solution, variant: str, busy: float, reference: Solution) -> dict[str, Any]:

@@ -170,7 +170,7 @@ class Ladder:
 
         `until`: a lower effort, whose end is far enough.
         """
-        enough = EFFORTS.index(until or self._effort)
+        enough = EFFORTS.index(until) if until else len(EFFORTS)
         if self.ended or self.passed >= enough:
             return self.best
         self._part = budget
@@ -178,7 +178,7 @@ class Ladder:
             self._duals.budget = budget
         try:
             for bound in self._way:
-                if self.best is None or bound.value > self.best.value:
+                if bound and (self.best is None or bound.value > self.best.value):
                     self.best = bound
                 if budget.stop_reason() is not None or self.passed >= enough:
                     return self.best
@@ -189,8 +189,8 @@ class Ladder:
         self.ended = True
         return self.best
 
-    def _rungs(self) -> Iterator[Bound]:
-        """Yield the bounds of the way, and one where a budget ends a part of it."""
+    def _rungs(self) -> Iterator[Bound | None]:
+        """Yield the bounds of the way, also where a budget ends a part; None after an effort."""
         problem, complete = self._problem, False
         while not complete:
             terms, complete = lowered_terms(problem, self._part, self._effort)
@@ -227,8 +227,7 @@ class Ladder:
                 sets = program.sets
                 self.weighed = WeighedSets(duals.types, duals.counts, sets.members, sets.shares)
             self.passed = EFFORTS.index(effort)
-            assert self.best is not None
-            yield self.best
+            yield None
 
     def _pair_sums(self, duals: RecordDuals) -> Iterator[Bound]:
         """Yield the bound by sums over pairs, from which no other goes on.

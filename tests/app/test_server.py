@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,15 @@ def test_a_port_that_is_taken_is_said() -> None:
             server.serve(taken.getsockname()[1], print, opens=False)
 
 
+@pytest.fixture
+def _heard() -> Iterator[None]:
+    """Let what the test starts end where its terminal closes, whatever started the tests."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("_heard")
 @pytest.mark.parametrize("told", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
 def test_nothing_is_left_however_the_server_ends(tmp_path: Path, told: signal.Signals) -> None:
     """The folder of uploads goes with the process, also where that is killed."""
@@ -56,6 +66,7 @@ def test_nothing_is_left_however_the_server_ends(tmp_path: Path, told: signal.Si
         assert folder.stat().st_mode & 0o777 == 0o700
         (folder / "upload.csv").write_text("age\n44\n")
         process.send_signal(told)
+        process.wait(60)
     end = time.monotonic() + 30
     while folder.exists() and time.monotonic() < end:
         time.sleep(0.05)
