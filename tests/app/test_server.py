@@ -43,10 +43,12 @@ def test_a_port_that_is_taken_is_said() -> None:
 
 @pytest.fixture
 def _heard() -> Iterator[None]:
-    """Let what the test starts end where its terminal closes, whatever started the tests."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    """Let what the test starts hear signals that the tests were started to ignore."""
+    heard = {signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    before = {number: signal.signal(number, how) for number, how in heard.items()}
     yield
-    signal.signal(signal.SIGHUP, before)
+    for number, how in before.items():
+        signal.signal(number, how)
 
 
 @pytest.mark.usefixtures("_heard")
@@ -60,13 +62,16 @@ def test_nothing_is_left_however_the_server_ends(tmp_path: Path, told: signal.Si
         text=True,
         env={**os.environ, "TMPDIR": str(tmp_path)},
     ) as process:
-        assert process.stdout is not None
-        assert "token=" in process.stdout.readline()
-        (folder,) = tmp_path.glob("anonymip-app-*")
-        assert folder.stat().st_mode & 0o777 == 0o700
-        (folder / "upload.csv").write_text("age\n44\n")
-        process.send_signal(told)
-        process.wait(60)
+        try:
+            assert process.stdout is not None
+            assert "token=" in process.stdout.readline()
+            (folder,) = tmp_path.glob("anonymip-app-*")
+            assert folder.stat().st_mode & 0o777 == 0o700
+            (folder / "upload.csv").write_text("age\n44\n")
+            process.send_signal(told)
+            process.wait(60)
+        finally:
+            process.kill()
     end = time.monotonic() + 30
     while folder.exists() and time.monotonic() < end:
         time.sleep(0.05)
