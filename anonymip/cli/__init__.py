@@ -25,10 +25,14 @@ def main() -> None:
     gc.set_threshold(50_000)
     try:
         from anonymip.runtime.budget import MachineClock
-        from anonymip.runtime.memory import save_address_space
+        from anonymip.runtime.memory import address_space_short, save_address_space
 
         clock = MachineClock()
         save_address_space()
+        short = None if {"--help", "--version"} & set(sys.argv) else address_space_short()
+        if short is not None:
+            sys.stderr.write(f"error: {short}\n")
+            raise SystemExit(short.exit_code)
         from anonymip.cli.app import run
 
         code = run(clock=clock)

@@ -23,6 +23,9 @@ SPARE = 64 * 2**20
 #: Of malloc.h: arenas at most, and the size from which on an array has a mapping of its own, which
 #: goes back to the system when the array does; otherwise glibc raises it to 32 MB.
 _ARENA_MAX, _MMAP_THRESHOLD, _LARGE = -8, -3, 2**20
+#: Address space below which the libraries of a command cannot be loaded. Some of them end or hang
+#: the process where they get less than they ask for, so nobody should try.
+_LIBRARIES = 600_000_000
 _ENDLESS = 2**60  # what a control group without a limit, or a machine, is not: more than any
 #: What the loader, Python and the system say where they get no memory or no thread.
 _SHORTAGES = (
@@ -160,6 +163,18 @@ def memory_ended(when: str) -> MemoryShort:
         f"memory ended {when}{there}",
         remedy="Use fewer records or columns, a method that needs less, or more memory (ulimit -v, "
         "the limit of the container)",
+    )
+
+
+def address_space_short() -> MemoryShort | None:
+    """Return the error for an address space too small for the libraries; None where it is not."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY or limit >= _LIBRARIES:
+        return None
+    return MemoryShort(
+        f"memory ended before the libraries were loaded: they need {in_words(_LIBRARIES)}, and the "
+        f"address space is limited to {in_words(limit)}",
+        remedy="Raise the limit (ulimit -v)",
     )
 
 
