@@ -30,6 +30,8 @@ class PatternCase:
     single_use: bool = False
     suppression: bool = False
     diversity: Diversity | None = None
+    most: int | None = None  # records that may be suppressed at most
+    price: float | None = None  # what each of them costs; None for a row of stars
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,7 +48,7 @@ class PatternCase:
         return Problem(
             data,
             self.k,
-            PatternGuided(self.mask, self.single_use, self.suppression),
+            PatternGuided(self.mask, self.single_use, self.suppression, self.most, self.price),
             Suppressions(dict(zip(self.names, map(float, self.costs), strict=True))),
             self.diversity,
         )
@@ -75,6 +77,8 @@ class PatternCase:
 
     def allows(self, given: Sequence[tuple[bool, ...] | None]) -> bool:
         """Return whether a pattern for each record, None for a suppressed one, is allowed."""
+        if self.most is not None and sum(stars is None for stars in given) > self.most:
+            return False
         shown: Counter[tuple[str, ...]] = Counter()
         values: dict[tuple[str, ...], Counter[str]] = {}
         serves: dict[tuple[bool, ...], set[tuple[str, ...]]] = {}
@@ -118,14 +122,12 @@ class PatternCase:
 
     def loss(self, given: Sequence[tuple[bool, ...] | None]) -> float:
         """Return what the stars cost."""
-        everything = (True,) * len(self.names)
-        return float(
-            sum(
-                cost
-                for stars in given
-                for cost, star in zip(self.costs, stars or everything, strict=True)
-                if star
-            )
+        whole = float(sum(self.costs)) if self.price is None else self.price
+        return sum(
+            whole
+            if stars is None
+            else float(sum(cost for cost, star in zip(self.costs, stars, strict=True) if star))
+            for stars in given
         )
 
     def optimum(self) -> float | None:

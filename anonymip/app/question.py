@@ -18,7 +18,12 @@ from anonymip.errors import InputError
 RECODINGS = ("classes", "freeform", "full-domain", "pattern")
 ENDINGS = (".csv", ".xlsx", ".parquet")
 #: Those that keep a limit of suppression, as Python names them.
-_KINDS = {"classes": "EquivalenceClasses", "freeform": "Freeform", "full-domain": "FullDomain"}
+_KINDS = {
+    "classes": "EquivalenceClasses",
+    "freeform": "Freeform",
+    "full-domain": "FullDomain",
+    "pattern": "PatternGuided",
+}
 
 
 @dataclass

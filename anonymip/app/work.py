@@ -193,7 +193,7 @@ def weigh(folder: Path, table: str, schema: str, asked: Asked, k: int, budget: B
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        question = asked.question(folder / schema).limited_by_result(str(folder / table), "auto")
+        question = asked.question(folder / schema)
         problem = question.problem(str(folder / table), k, "auto")
         solution = solve(problem, budget=budget, effort="quick")
     # Losses are sums over cells, or of weights that add up to 1 in each record.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
@@ -19,7 +19,7 @@ from typer.models import OptionInfo
 from anonymip.cli import completion
 from anonymip.cli.checkpoints import Keeping
 from anonymip.cli.console import say_run
-from anonymip.cli.rules import LIMITING, Rules, StarRules
+from anonymip.cli.rules import Rules, StarRules
 from anonymip.cli.tables import TableOptions, called, library_entry
 from anonymip.errors import InputError
 from anonymip.runtime.budget import Budget, MachineClock, Progress
@@ -373,23 +373,6 @@ class Question:
             "diversity": rules.diversity(),
             "limits": rules.limits(),
         }
-
-    def limited_by_result(self, instance: str, method: str) -> Question:
-        """Return the options of a problem whose release is held to a limit of suppression.
-
-        The searches of classes and of full domains take the limit themselves. Elsewhere it allows
-        suppression, and what is found is held to it.
-        """
-        stars = self.asked.stars
-        if stars.most_suppressed is None:
-            return self
-        without = replace(stars, most_suppressed=None)
-        beside = without.beside(self.table.mask_section(instance))
-        if self._recoding(instance, beside, method).name in LIMITING:
-            return self
-        suppression = self.allowed.suppression or bool(stars.most())
-        allowed = replace(self.allowed, suppression=suppression)
-        return replace(self, allowed=allowed, asked=replace(self.asked, stars=without))
 
     def _recoding(self, instance: str, stars: StarRules, *methods: str) -> Recoding:
         entry = library_entry(instance)

@@ -97,9 +97,10 @@ def _apart(text: str) -> Apart:
 
 
 #: Recodings whose search keeps a limit of suppression.
-LIMITING = ("classes", "freeform", "full-domain")
+LIMITING = ("classes", "freeform", "full-domain", "pattern")
 _LIMITING = f"{', '.join(LIMITING[:-1])} and {LIMITING[-1]}"
-PRICED = ("classes", "freeform")  # those of them that take a price of a suppressed record
+#: Those of them that take a price of a suppressed record.
+PRICED = ("classes", "freeform", "pattern")
 
 
 @dataclass(frozen=True)
@@ -139,14 +140,15 @@ class StarRules:
         str | None,
         typer.Option(
             help="Records that may be suppressed: a number, or a share (0.01, 1%). classes, "
-            "freeform and full-domain keep to it in their search; of others anonymize writes "
-            "nothing if more are (default: 0.05)."
+            "freeform, full-domain and pattern keep to it in their search. Without it anonymize "
+            "writes nothing if more than one in twenty are."
         ),
     ] = None
     suppression_price: Annotated[
         float | None,
         typer.Option(
-            help="Loss of a suppressed record (classes, freeform); default: that of a row of stars."
+            help="Loss of a suppressed record (classes, freeform, pattern); default: that of a row "
+            "of stars."
         ),
     ] = None
     section: Mapping[str, Any] = field(default_factory=dict)
@@ -181,8 +183,10 @@ class StarRules:
 
     def only_of(self, recoding: str) -> StarRules:
         """Return those of the rules that a recoding has, beside others that have the rest."""
-        if recoding in ("pattern", "pattern-levels"):
-            return replace(self, most_suppressed=None)
+        if recoding == "pattern":
+            return self
+        if recoding == "pattern-levels":
+            return replace(self, most_suppressed=None, suppression_price=None)
         kept = self.most_suppressed if recoding in LIMITING else None
         price = self.suppression_price if recoding in PRICED else None
         return StarRules(costs=self.costs, most_suppressed=kept, suppression_price=price)
@@ -194,15 +198,15 @@ class StarRules:
             options |= self.given()
             if self.costs:
                 options["costs"] = dict(map(_cost, self.costs))
-            return options
-        if self.costs:
+        elif self.costs:
             raise InputError(
                 "--suppression-cost is for patterns where samples or recodings are compared, and "
                 f"{recoding} is compared too",
                 remedy="Compare methods for patterns only, or one recoding without samples",
             )
         if self.most_suppressed is not None:
-            options = {"most_suppressed": _number_or_share(self.most_suppressed)}
+            options.pop("suppression", None)
+            options["most_suppressed"] = _number_or_share(self.most_suppressed)
         if self.suppression_price is not None:
             options["suppression_price"] = self.suppression_price
         return options
@@ -214,14 +218,14 @@ class StarRules:
         methods that are named, which go before the schema and before costs.
         """
         rules = self.given()
-        if self.most_suppressed is not None:
-            return self._limiting(named, methods, rules)
+        if rules and named not in (None, "pattern", "pattern-levels"):
+            raise InputError(
+                f"{_option(rules)} is a rule of the recoding pattern, not of {named}",
+                remedy="Use --recoding pattern, or leave the rule out",
+            )
+        if self.most_suppressed is not None and not rules:
+            return self._limiting(named, methods)
         if named is not None:
-            if rules and named not in ("pattern", "pattern-levels"):
-                raise InputError(
-                    f"{_option(rules)} is a rule of the recoding pattern, not of {named}",
-                    remedy="Use --recoding pattern, or leave the rule out",
-                )
             return named
         if not (rules or self.costs or self.section):
             return None
@@ -239,20 +243,13 @@ class StarRules:
             )
         return None
 
-    def _limiting(
-        self, named: str | None, methods: tuple[str, ...], rules: Mapping[str, Any]
-    ) -> str:
+    def _limiting(self, named: str | None, methods: tuple[str, ...]) -> str:
         """Return the recoding that takes a limit: the one that is asked for, else classes."""
         from anonymip.methods import find_method
 
-        if rules:
-            raise InputError(
-                f"--most-suppressed is for {_LIMITING}, {_option(rules)} is not",
-                remedy="Leave one of the two out; --suppression allows any number of records",
-            )
         specs = [find_method(method) for method in methods]
         brought = [spec.recoding for spec in specs if spec.role != "selection"]
-        default = "pattern" if self.section else "classes"
+        default = "pattern" if self.section or self.costs else "classes"
         meant = {named} if named is not None else set(brought) or {default}
         if len(meant) == 1 and meant <= set(LIMITING):
             return str(meant.pop())
@@ -260,8 +257,7 @@ class StarRules:
             f"--most-suppressed is for the recodings {_LIMITING}, and this one is "
             f"{named or next((one for one in brought if one not in LIMITING), default)}",
             remedy="Add --recoding classes, or use --suppression where the recoding has it, which "
-            "allows any number of records; anonymize holds what it writes of any recoding to the "
-            "limit",
+            "allows any number of records",
         )
 
     def recoding(self, name: str, suppression: bool) -> Recoding:
@@ -273,12 +269,12 @@ class StarRules:
         most, price = self.most(), self.suppression_price
         if name == "full-domain" and most is not None:
             return FullDomain(most_suppressed=most)
-        if name in PRICED and (most is not None or price is not None):
+        if name in ("classes", "freeform") and (most is not None or price is not None):
             make = EquivalenceClasses if name == "classes" else Freeform
             return make(suppression=suppression, most_suppressed=most, suppression_price=price)
-        if price is not None:
+        if price is not None and name not in PRICED:
             raise InputError(
-                f"--suppression-price is for classes and freeform, and the recoding is {name}",
+                f"--suppression-price is for {', '.join(PRICED)}, and the recoding is {name}",
                 remedy="Leave it out, or write an objective with another loss of stars",
             )
         rules = {**self.section, **self.given()}
@@ -291,7 +287,8 @@ class StarRules:
             return PatternLevels(read_mask_section(rules).recoding.mask)
         if name != "pattern":
             return find_recoding(name, suppression=suppression)
-        return read_mask_section(rules, suppression=suppression).recoding
+        priced = {"most_suppressed": most, "suppression_price": price}
+        return read_mask_section(rules, suppression=suppression, **priced).recoding
 
     def objective(
         self, found: Objective | MembersObjective, recoding: str

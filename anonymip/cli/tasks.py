@@ -234,7 +234,7 @@ def stage_release(
 
     shape = shape or ReleaseOptions()
     most = question.asked.stars.most()
-    problem = question.limited_by_result(instance, method).problem(instance, k, method)
+    problem = question.problem(instance, k, method)
     suppressed = shape.suppressed_as(problem.recoding)
     key = read_key(shape.pseudonym_key, problem.microdata.pseudonyms)
     refuse_unpublishable(

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from anonymip.assignments import Classes, Cover
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.bounds.ladder import Ladder, raises_duals
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
 from anonymip.effort import check_effort
 from anonymip.errors import InputError
-from anonymip.exact.capped import bound_within_limit, raised_price, with_price
 from anonymip.exact.column_generation.column_generation import may_be_bounded, relaxation_bound
+from anonymip.heuristics.freeform.left_out import savings
+from anonymip.heuristics.growing.outliers import marginal_saving
+from anonymip.heuristics.growing.raised_price import bound_within_limit, with_price
 from anonymip.methods.registry import METHODS, find_method, refuse_unfit
 from anonymip.methods.spec import MethodSpec
 from anonymip.problem import Problem
@@ -22,6 +27,9 @@ from anonymip.solution import Bound, Solution
 #: The names that the kernels of bounds are known by, as those of methods are by theirs: of all
 #: bounds, and of those that raise duals of records.
 BOUND, ASCENT = "bound", "dual-ascent"
+#: A price is raised by this share of what the next record's leaving would save of a cover, which
+#: needs new members in its place.
+_OF_SAVINGS = 0.6
 _LARGEST = "thorough"  # a method that is asked for is tried on tables as large as with this effort
 
 
@@ -37,7 +45,7 @@ def best_bound(
 ) -> Bound | None:
     """Return the best lower bound within reach, as :func:`bound_of_any_number` does.
 
-    A limit of suppression is kept by a price: see :mod:`anonymip.exact.capped`.
+    A limit of suppression is kept by a price: see :mod:`anonymip.heuristics.growing.raised_price`.
     """
     budget = budget or Budget()
     settings: dict[str, Any] = {"method": method, "effort": effort, "budget": budget}
@@ -45,7 +53,7 @@ def best_bound(
     found = bound_of_any_number(free, releases, known=known, ladder=ladder, **settings)
     if not problem.is_capped or problem.compiled.aggregate != "sum":
         return found
-    raised = raised_price(problem, releases)
+    raised = _raised_price(problem, releases)
     if not raised or budget.stop_reason() is not None:
         return found
     priced = bound_of_any_number(with_price(problem, raised), (), **settings)
@@ -148,3 +156,15 @@ def best_bound_in_time(
         return best_bound(problem, releases, **settings)
     except CompilationStopped:
         return None
+
+
+def _raised_price(problem: Problem, releases: Sequence[Solution]) -> float:
+    """Return by how much a price is raised whose bound is likely to be best; 0 for none."""
+    best = min(releases, key=lambda one: one.objective, default=None)
+    if best is not None and isinstance(best.assignment, Cover):
+        left = np.sort(savings(problem, best.assignment)[best.assignment.sizes > 0])
+        full = best.assignment.suppressed == problem.most_suppressed > 0
+        return float(max(0.0, left[-1])) * _OF_SAVINGS if full and len(left) else 0.0
+    if best is None or not isinstance(best.assignment, Classes):
+        return 0.0
+    return marginal_saving(problem, np.asarray(best.assignment.labels, np.int64))

@@ -412,7 +412,9 @@ def _pick_patterns(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], 
     if tried:
         options = {**exact.options, "formulation": "pattern-strong", "nodes": tried}
         return (_Choice("pattern-ilp", options), exact), reason
-    return (_Choice("pattern-search"), exact), reason
+    # A proof for each price that a limit may be kept by would have no end.
+    others = () if problem.is_capped else (exact,)
+    return (_Choice("pattern-search"), *others), reason
 
 
 def _pick_levels(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
@@ -438,7 +440,7 @@ def _count_pairs(problem: Problem, effort: str) -> tuple[int | None, str]:
     from anonymip.models.patterns.pattern import strong_columns
 
     most = float(reach.proven_pairs)
-    if recoding.single_use or problem.diversity is not None:
+    if recoding.single_use or problem.diversity is not None or problem.is_capped:
         most /= _WHOLE_PROGRAM
     elif problem.k <= 3:
         most *= _TRIPLED

@@ -9,6 +9,7 @@ import numpy as np
 from anonymip.assignments import SUPPRESSED, Cover
 from anonymip.errors import InputError, NoSolution, argument
 from anonymip.problem import Problem
+from anonymip.recodings.patterns import PatternGuided
 from anonymip.recodings.suppression import MaySuppress
 from anonymip.runtime.arrays import Flags, Ints
 from anonymip.solution import MANY_SUPPRESSED, Solution
@@ -99,17 +100,19 @@ def left_out(solution: Solution, suppressed: str) -> dict[str, Any]:
     Columns that were declared are named; those without a role are counted, since a name that
     nobody declared may be a value.
     """
-    microdata = solution.problem.microdata
+    problem, microdata = solution.problem, solution.problem.microdata
+    # Published rows of suppressed records are not told from those that a mask allows.
+    mixed = (
+        suppressed == STARRED
+        and isinstance(problem.recoding, PatternGuided)
+        and bool(problem.recoding.stars(problem).all(axis=1).any())
+    )
     return {
         "suppressed": 0 if suppressed == STARRED else int(_suppressed_records(solution).sum()),
         "missing": len(microdata.original) - microdata.n,
         "columns": list(microdata.drop),
         "undeclared_columns": len(microdata.undeclared),
-        **(
-            {"most": solution.problem.most_suppressed}
-            if solution.problem.limits_suppression
-            else {}
-        ),
+        **({"most": problem.most_suppressed} if problem.limits_suppression and not mixed else {}),
     }
 
 

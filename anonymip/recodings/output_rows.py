@@ -90,12 +90,36 @@ def grid_of(losses: Floats) -> int:
     return 0
 
 
-def refuse_unshared(problem: AskedProblem, record: int) -> NoReturn:
-    """Refuse a problem with a record that can share no row. Raises NoSolution always."""
+def refuse_unshared(problem: AskedProblem, record: int, count: int = 1) -> NoReturn:
+    """Refuse a problem with a record that can share no row. Raises NoSolution always.
+
+    `count`: of how many such records it is one.
+    """
+    one, more = f"record {record} shares no row", "suppression"
+    if recoding_of(problem).suppression:
+        one, more = f"{count:,} records share no row", "more suppressed records"
     raise NoSolution(
-        f"record {record} shares no row with {problem.k - 1} others under any pattern of the mask",
-        remedy="Allow more patterns, such as the one of stars only, or suppression",
+        f"{one} with {problem.k - 1} others under any pattern of the mask",
+        remedy=f"Allow more patterns, such as the one of stars only, or {more}",
     )
+
+
+def refuse_isolated(problem: AskedProblem) -> None:
+    """Refuse a problem where more records can share no row than may be suppressed.
+
+    Raises NoSolution naming one. Complexity: O(t p m) for t row types and p patterns.
+    """
+    types = problem.microdata.row_types()
+    codes = np.ascontiguousarray(problem.microdata.codes[types.first])
+    alone = np.ones(len(codes), np.bool_)
+    for stars in recoding_of(problem).stars(problem):
+        labels, count = rows_alike(codes, stars)
+        alone &= np.bincount(labels, types.counts, count)[labels] < problem.k
+        if not alone.any():
+            return
+    records = np.flatnonzero(alone[types.inverse])
+    if len(records) > recoding_of(problem).limit(problem.microdata.n):
+        refuse_unshared(problem, int(records[0]), len(records))
 
 
 def output_rows(problem: AskedProblem, *, least: int | None = None) -> OutputRows:

@@ -13,17 +13,26 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from anonymip.assignments import SUPPRESSED, Assignment, CellSets, Classes, Description, Patterns
-from anonymip.errors import InputError, InvalidAssignment
+from anonymip.errors import InputError, InvalidAssignment, argument
 from anonymip.objectives.losses.penalties import Suppressions
 from anonymip.recodings.equivalence import check_classes
 from anonymip.recodings.masks import Mask
 from anonymip.recodings.recoding import ProblemView, SizeLimit
 from anonymip.recodings.rows import equal_rows
+from anonymip.recodings.suppression import PricedSuppression, check_suppressed
 from anonymip.runtime.arrays import Codes, Flags
 
 
 @dataclass(frozen=True)
-class PatternGuided:
+class _Masked:
+    """The fields of :class:`PatternGuided` that come before those of suppression."""
+
+    mask: Mask = field(default_factory=Mask)
+    single_use: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class PatternGuided(PricedSuppression, _Masked):
     """Every record shows exact values and stars, by a pattern of the mask; k rows look alike [1]_.
 
     Parameters
@@ -33,9 +42,15 @@ class PatternGuided:
     single_use
         Whether all records of one pattern must look alike: a pattern serves one output row only,
         as in the earlier model [2]_.
-    suppression
-        Whether records may be suppressed as a whole without k - 1 companions. Then whoever finds a
-        person in no class knows that she is among them.
+    suppression, most_suppressed, suppression_price
+        Whether records may be suppressed as a whole without k - 1 companions, how many at most, and
+        at which price: see :class:`~anonymip.EquivalenceClasses`. Then whoever finds a person in no
+        class knows that she is among them.
+
+    Raises
+    ------
+    InputError
+        If a limit or a price is none.
 
     References
     ----------
@@ -44,10 +59,6 @@ class PatternGuided:
     .. [2] R. Bredereck, A. Nichterlein, R. Niedermeier, G. Philip: Pattern-Guided Data
        Anonymization and Clustering, MFCS 2011.
     """
-
-    mask: Mask = field(default_factory=Mask)
-    single_use: bool = False
-    suppression: bool = False
 
     keeps_closeness: ClassVar[bool] = True  # the check asks for t-closeness
     name = "pattern"
@@ -59,9 +70,15 @@ class PatternGuided:
     def refuse_unfit(self, problem: ProblemView) -> None:
         """Refuse masks and losses that do not fit the table.
 
-        Raises InputError if the mask names another column, or there are limits.
+        Raises InputError if the mask names another column, there are limits, or a suppressed record
+        has a price of its own where rows of stars only are no suppressed records.
         """
-        self.stars(problem)
+        if self.suppression_price is not None and self.stars(problem).all(axis=1).any():
+            raise InputError(
+                f"{argument('suppression_price')} would be charged for rows of stars only too, "
+                "which the mask allows",
+                remedy="Leave the price out, or the rows of stars only",
+            )
         if problem.limits:
             raise InputError(
                 "limits of generalization have no meaning where cells are exact or stars",
@@ -75,11 +92,7 @@ class PatternGuided:
         """
         classes = self.classes(problem, assignment)
         assert isinstance(assignment, Patterns)
-        if not self.suppression and assignment.suppressed:
-            raise InvalidAssignment(
-                int(np.argmax(assignment.index == SUPPRESSED)),
-                "is suppressed as a whole, which is not allowed",
-            )
+        check_suppressed(self, assignment.index == SUPPRESSED)
         check_classes(problem, classes, "looks like {} records, itself included")
         if self.single_use:
             kept = assignment.index != SUPPRESSED
@@ -159,13 +172,13 @@ class MaskSection(NamedTuple):
     objective: Suppressions | None
 
 
-def read_mask_section(given: Mapping[str, Any], *, suppression: bool = False) -> MaskSection:
+def read_mask_section(given: Mapping[str, Any], **suppression: Any) -> MaskSection:
     """Return the patterns and costs of a section ``[mask]``.
 
     `given`: any of ``suppress_at_most``, ``never``, ``together``, ``at_most_one``,
     ``allow_all_stars``, ``patterns``, as :class:`Mask` takes them; ``single_use``; and ``costs``:
     by column, or by the columns of a pattern with commas between them. A name that holds a comma
-    stands in double quotes. `suppression`: whether records may be suppressed as a whole. Raises
+    stands in double quotes. `suppression`: what :class:`PatternGuided` takes of suppression. Raises
     InputError if a rule contradicts another, a cost is none, or a key is unknown.
 
     >>> from anonymip.recodings.patterns import read_mask_section
@@ -187,7 +200,7 @@ def read_mask_section(given: Mapping[str, Any], *, suppression: bool = False) ->
             f"a mask has no {next(key for key in rules if key not in known)!r}",
             remedy=f"Known are {', '.join(known)}",
         ) from None
-    return MaskSection(PatternGuided(mask, bool(single_use), suppression), _suppressions(costs))
+    return MaskSection(PatternGuided(mask, bool(single_use), **suppression), _suppressions(costs))
 
 
 def listed_columns(text: str) -> tuple[str, ...]:

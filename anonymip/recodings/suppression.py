@@ -83,13 +83,14 @@ class PricedSuppression(MaySuppress):
 
     def __repr__(self) -> str:
         """Return the arguments that are not left out: results are known by this text."""
-        own = [one.name for one in fields(self) if one.name not in _OF_SUPPRESSION]
+        own = [one.name for one in fields(self) if one.name not in OF_SUPPRESSION]
         own += ["suppression"] * (self.suppression or not own)
-        own += [name for name in _OF_SUPPRESSION[1:] if getattr(self, name) is not None]
+        own += [name for name in OF_SUPPRESSION[1:] if getattr(self, name) is not None]
         return f"{type(self).__name__}({', '.join(f'{one}={getattr(self, one)!r}' for one in own)})"
 
 
-_OF_SUPPRESSION = tuple(one.name for one in fields(PricedSuppression))
+#: The parameters of recodings that say who may be left out.
+OF_SUPPRESSION = tuple(one.name for one in fields(PricedSuppression))
 
 
 def check_suppressed(recoding: MaySuppress, records: Flags) -> None:

@@ -77,7 +77,7 @@ def test_the_lines_of_python_ask_the_same(tmp_path_factory: Any, asked: Asked) -
         patch.chdir(folder)
         names: dict[str, Any] = {}
         before = lines.partition("solution =")[0]
-        question = asked.question(Path("schema.toml")).limited_by_result("people.csv", "auto")
+        question = asked.question(Path("schema.toml"))
         try:
             problem = question.problem("people.csv", asked.k, "auto")
         except InputError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,11 +122,10 @@ def test_what_brings_the_recoding() -> None:
         (StarRules(never=["age"], section={"patterns": [["sex"]]}), None, "auto", "patterns and"),
         (StarRules(section={"seldom": ["age"]}), None, "auto", "a mask has no 'seldom'"),
         (StarRules(most_suppressed="3"), "k-one", "auto", "this one is k-one"),
-        (StarRules(most_suppressed="3"), None, "pattern-ilp", "this one is pattern"),
+        (StarRules(most_suppressed="3"), None, "pattern-levels", "this one is pattern-levels"),
         (StarRules(suppression_price=1), "full-domain", "auto", "--suppression-price is for"),
         (StarRules(most_suppressed="1%%"), "classes", "auto", "--most-suppressed is '1%%'"),
-        (StarRules(most_suppressed="3", section={"never": ["a"]}), None, "auto", "is pattern"),
-        (StarRules(most_suppressed="3", never=["a"]), None, "auto", "--never is not"),
+        (StarRules(most_suppressed="3", never=["a"]), "classes", "auto", "--never is a rule"),
         (StarRules(most_suppressed="few"), "full-domain", "auto", "--most-suppressed is 'few'"),
     ],
 )
@@ -139,7 +139,7 @@ def test_rules_that_do_not_fit_are_refused(
 
 
 def test_how_many_may_be_suppressed() -> None:
-    """A number or a share is for classes and for full domains, by name or that of a method."""
+    """A number or a share is for what keeps to it, by name, by a method or by rules of a mask."""
     for text, most in (("12", 12), ("0.05", 0.05), ("5%", 0.05)):
         rules = StarRules(most_suppressed=text)
         for named, methods in (("classes", ()), (None, ("mondrian",)), (None, ())):
@@ -148,6 +148,14 @@ def test_how_many_may_be_suppressed() -> None:
         for named, methods in (("full-domain", ()), (None, ("full-domain",))):
             chosen = RecodingOptions(named, False).choose(*methods, stars=rules)
             assert chosen == FullDomain(most_suppressed=most)
+        masked = PatternGuided(Mask(never=("sex",)), most_suppressed=most, suppression_price=2)
+        priced = StarRules(most_suppressed=text, suppression_price=2)
+        for named, rules in (
+            ("pattern", replace(priced, section={"never": ["sex"]})),
+            (None, replace(priced, section={"never": ["sex"]})),
+            (None, replace(priced, never=["sex"])),
+        ):
+            assert RecodingOptions(named, False).choose(stars=rules) == masked
 
 
 def test_costs_make_the_objective() -> None:

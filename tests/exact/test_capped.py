@@ -28,7 +28,7 @@ from anonymip import (
     solve,
     verify,
 )
-from anonymip.exact.capped import bound_within_limit, with_price
+from anonymip.heuristics.growing.raised_price import bound_within_limit, with_price
 from anonymip.runtime.budget import Budget
 from tests import brute_force
 from tests.brute_force import Groups

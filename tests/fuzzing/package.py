@@ -154,7 +154,10 @@ def recoding_of(asked: Asked) -> Any:
     if asked.recoding == "pattern-levels":
         return anonymip.PatternLevels(mask_of(asked.mask, names))
     return anonymip.PatternGuided(
-        mask_of(asked.mask, names), single_use=asked.single_use, suppression=asked.suppression
+        mask_of(asked.mask, names),
+        single_use=asked.single_use,
+        suppression=asked.suppression,
+        most_suppressed=asked.most_suppressed,
     )
 
 

@@ -66,7 +66,7 @@ def draw_problem(rng: random.Random, area: str) -> Asked:
     suppressing |= recoding == "freeform" and not loss.of_members and not asked.rules.diverse
     if suppressing and rng.random() < 0.2:
         asked = replace(asked, suppression=True)
-        if recoding in ("classes", "full-domain", "freeform") and rng.random() < 0.5:
+        if rng.random() < 0.5:
             asked = replace(asked, most_suppressed=rng.randint(0, n))
     if recoding in _MASKED:
         asked = replace(asked, mask=_mask(rng, len(table.columns)))

@@ -141,6 +141,24 @@ def test_the_manifest_tells_the_mask_and_what_stars_mean() -> None:
     json.dumps(shared, allow_nan=False)
 
 
+def test_a_limit_and_a_price_of_suppressed_records_are_verified() -> None:
+    """Rows of stars only that the mask allows are no suppressed records; more than may be are."""
+    starred = solution(
+        NONE, NONE, ALL, ALL, ALL, -1, recoding=PatternGuided(Mask(), most_suppressed=1)
+    )
+    release = publish(starred)
+    assert release.verify().problems == ()
+    assert release.manifest["left_out"]["most"] == 1
+    release.manifest["left_out"]["most"] = 0
+    assert any("of 0 that may be" in text for text in release.verify().problems)
+    never = PatternGuided(Mask(never=("town",)), most_suppressed=2, suppression_price=0.5)
+    for objective in (GCP(), Suppressions({"age": 2.0})):
+        priced = publish(solution(0, 0, 1, 1, -1, -1, recoding=never, objective=objective))
+        assert priced.verify().problems == ()
+        priced.manifest["objective"]["suppression_price"] = 0.75
+        assert any("objective value" in text for text in priced.verify().problems)
+
+
 def assert_published_truly(drawn: Solution, recoding: str, **how: Any) -> Release:
     """Return a release, which verifies, and shows and loses what the solution does."""
     gone = drawn.assignment.suppressed

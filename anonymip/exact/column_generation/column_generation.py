@@ -12,13 +12,13 @@ from anonymip.effort import EFFORTS, check_effort
 from anonymip.enumeration.merging import row_types
 from anonymip.enumeration.squared_errors import are_priced
 from anonymip.errors import AnonymipError, InputError, NoSolution, UnsupportedObjective
-from anonymip.exact.capped import solve_within_limit
 from anonymip.exact.classes.small import compare_exactly
 from anonymip.exact.column_generation.conditions import column_rules, rules_of_relaxation
 from anonymip.exact.column_generation.proving import Proof
 from anonymip.exact.column_generation.run import Run
 from anonymip.exact.column_generation.settings import FEW, WORK, Settings, Work
 from anonymip.exact.failed_solver import FAILURES, cheap_release
+from anonymip.heuristics.growing.raised_price import solve_within_limit
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch

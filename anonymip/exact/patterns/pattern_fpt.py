@@ -176,7 +176,10 @@ class _Guesses:
         least = np.where(used, columns.problem.k, 0)
         least[columns.count] = 0
         costs = self._cost[types, rows]
-        task = RowAssignment(columns.program.counts, least, types, rows, costs.astype(np.float64))
+        room = np.full(len(least), columns.problem.n)
+        room[columns.count] = columns.problem.most_suppressed
+        ends = types, rows, costs.astype(np.float64)
+        task = RowAssignment(columns.program.counts, least, *ends, room=room)
         amounts = assign_rows(task)
         if amounts is None:
             return

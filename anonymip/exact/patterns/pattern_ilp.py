@@ -12,14 +12,14 @@ import numpy as np
 from anonymip.assignments import Assignment
 from anonymip.bounds.patterns.pattern_duals import pattern_duals
 from anonymip.bounds.patterns.pattern_lagrangian import ascend, pattern_row_bound
-from anonymip.errors import InputError, NoSolution, unknown_name
+from anonymip.errors import InputError, InvalidAssignment, NoSolution, unknown_name
 from anonymip.exact.failed_solver import FAILURES, what_failed
 from anonymip.exact.model_run import SECONDS_A_CONSTRAINT, ModelRun, SolverChoices
 from anonymip.exact.patterns.proof import prove
 from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.exact.trust import Trust, TrustOfPatterns
 from anonymip.exact.warm_starts import find_start
-from anonymip.heuristics.patterns.pattern_greedy import PatternGreedy, pattern_greedy
+from anonymip.heuristics.patterns.pattern_greedy import PatternGreedy, pattern_greedy, solve_capped
 from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.models import build, model_size, read, set_start
 from anonymip.models.patterns.pattern import ask_for_rows, build_pattern_strong, strong_columns
@@ -44,6 +44,9 @@ _SECOND_GOALS = ("none", "rows")
 #: Up to so many pairs of a type and an output row the strong model is solved as it is; with so
 #: many times as many types under patterns they are not counted.
 _FEW_PAIRS, _UNCOUNTED = 2_000, 20
+#: With a limit of suppression, where parts leave a gap: up to so many times as many pairs the
+#: strong model is tried too, and a price takes at most this share of the time that is left.
+_LINKED, _A_PRICE = 10, 0.5
 #: Share of the time that duals for leaving out output rows may take.
 _DUALS = 0.2
 
@@ -67,7 +70,9 @@ def pattern_ilp(
     and a much better relaxation, and without the output rows that duals of records rule out;
     ``"parts"``: duals, parts that share no output row, and small restricted MIPs, for large tables
     without single use and diversity; where k is 2 or 3, with duals of triples of records too;
-    ``"auto"``: parts where they are possible and the table is not tiny, else the strong model.
+    ``"auto"``: parts where they are possible and the table is not tiny, else the strong model. A
+    limit of suppression is kept by parts through a price of suppressed records, which may leave a
+    gap: ``"auto"`` then goes on with the strong model of tables that are not large.
     `second_goal`: ``"rows"``: once the least loss is proven, the most output rows among releases of
     this loss are asked for in a second solve, since many small classes say more than few large
     ones; ``"none"``: any release of least loss will do.
@@ -99,6 +104,7 @@ def pattern_ilp(
     run.start_from(find_start(problem, warm_start, start, _STARTS, seed, run.budget, best=False))
     own_call = run.settings.log is not None or bool(run.settings.solver_options)
     ruled = recoding.single_use or problem.diversity is not None
+    may_link = formulation == "auto" and not own_call
     if formulation == "auto":
         formulation = "pattern-strong" if own_call or ruled else _pick(problem, recoding)
     elif formulation == "parts":
@@ -113,8 +119,12 @@ def pattern_ilp(
         )
         found = known.with_bound(bound)
     elif formulation == "parts":
-        found = prove(problem, Mip(run.solver, run.settings, run.budget), known)
+        by_parts = _within_limit if problem.is_capped else prove
+        found = by_parts(problem, Mip(run.solver, run.settings, run.budget), known)
         run.trace += found.trace
+        if problem.is_capped and may_link and not found.is_optimal and _few(problem, _LINKED):
+            run.start_from((found, []))
+            found = _solved(run, "pattern-strong", found.bound or bound)
     else:
         found = _solved(run, formulation, bound)
     if second_goal == "rows":
@@ -153,8 +163,36 @@ def _pick(problem: Problem, recoding: PatternGuided) -> str:
     types = len(problem.microdata.row_types().first)
     if types * len(recoding.stars(problem)) > _UNCOUNTED * _FEW_PAIRS:
         return "parts"
-    few = len(strong_columns(problem).rows) <= _FEW_PAIRS
-    return "pattern-strong" if few else "parts"
+    return "pattern-strong" if _few(problem) else "parts"
+
+
+def _few(problem: Problem, times: int = 1) -> bool:
+    """Return whether the strong model has few pairs, or so many times as many."""
+    return len(strong_columns(problem).rows) <= times * _FEW_PAIRS
+
+
+def _within_limit(problem: Problem, mip: Mip, start: Solution | None) -> Solution:
+    """Return the best release and bound that prices of a suppressed record lead to.
+
+    Parts know no limit that all of them share. Raises NoSolution without a start if every release
+    that is found suppresses more records.
+    """
+
+    def parts(free: Problem, *, budget: Budget) -> Solution:
+        known = None
+        if start is not None and start.assignment.suppressed <= free.most_suppressed:
+            known = Solution.of(free, start.assignment, method=start.method)
+        return prove(free, mip.within(budget.share(_A_PRICE)), known)
+
+    try:
+        found = solve_capped(problem, parts, mip.budget)
+    except NoSolution:
+        if start is None:
+            raise
+        return start
+    if start is None or found.objective <= start.objective:
+        return found
+    return replace(start, bound=found.bound, trace=found.trace)
 
 
 def _solved(run: ModelRun, formulation: str, bound: Bound) -> Solution:
@@ -283,7 +321,8 @@ def _finer(solution: Solution, budget: Budget) -> Solution:
     try:
         patterns, _, _ = greedy.run(order, "strict", budget)
         found = Solution.of(problem, patterns, method=solution.method)
-    except NoSolution:
+    except (NoSolution, InvalidAssignment):
+        # The greedy itself knows no limit of suppression.
         return solution
     if len(found.sizes) <= len(solution.sizes) or not _as_good(found, solution):
         return solution

@@ -19,6 +19,7 @@ from anonymip.problem import Problem
 from anonymip.recodings import Apart, Cap, Diversity, Limit, PatternLevels, Recoding
 from anonymip.recodings.patterns import read_mask_section
 from anonymip.recodings.registry import RECODINGS, find_recoding
+from anonymip.recodings.suppression import OF_SUPPRESSION
 from anonymip.solvers import SolverOptions, refuse_unknown_solver
 
 
@@ -43,10 +44,10 @@ def make_recoding(
     """
     if name in ("pattern", "pattern-levels"):
         rules = {**(mask or {}), **options}
-        suppression = bool(rules.pop("suppression", False))
+        suppression = {key: rules.pop(key) for key in OF_SUPPRESSION if key in rules}
         if name == "pattern":
-            return MadeRecoding(*read_mask_section(rules, suppression=suppression))
-        if suppression or rules.get("single_use"):
+            return MadeRecoding(*read_mask_section(rules, **suppression))
+        if suppression not in ({}, {"suppression": False}) or rules.get("single_use"):
             raise InputError(
                 "the recoding pattern-levels has neither suppression nor single_use",
                 remedy="Leave them out, or use the recoding pattern",

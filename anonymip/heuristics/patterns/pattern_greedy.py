@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from anonymip.assignments import SUPPRESSED, Patterns
-from anonymip.errors import InputError, NoSolution, argument, unknown_name
+from anonymip.assignments import SUPPRESSED, Assignment, Patterns
+from anonymip.errors import InputError, InvalidAssignment, NoSolution, argument, unknown_name
+from anonymip.heuristics.growing.raised_price import PRICES, solve_within_limit
 from anonymip.heuristics.patterns.open_rows import is_diverse, open_rows, pattern_of_records
 from anonymip.heuristics.patterns.row_moves import gather_under_stars, gathering, place_unassigned
 from anonymip.heuristics.patterns.shared_rows import PackedRows, pack_rows, share_rows
 from anonymip.problem import Problem
-from anonymip.recodings.output_rows import priced_patterns, recoding_of
+from anonymip.recodings.output_rows import priced_patterns, recoding_of, refuse_isolated
 from anonymip.recodings.patterns import PatternGuided
 from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
 from anonymip.status import Stopped
+from anonymip.tolerances import same_loss
 
 _MODES = ("strict", "paper")
 
@@ -40,8 +44,9 @@ def pattern_greedy(
     `problem`: with patterns as its recoding.
     `mode`: what becomes of the records left. ``"strict"``: they join rows, or rows are opened for
     them by records that others can spare, whichever is cheapest; where the recoding allows
-    suppression that competes, and patterns costlier than it are not used; where one finds no row,
-    all records become a single one if some pattern allows that. ``"paper"``: they are suppressed as
+    suppression that competes, and patterns costlier than it are not used; a limit is kept by a
+    higher price (:mod:`anonymip.heuristics.growing.raised_price`); where one finds no row, all
+    records become a single one if some pattern allows that. ``"paper"``: they are suppressed as
     a whole, as in the paper, which is no k-anonymity in the strict sense, so the recoding must
     allow it.
     `orders`: so many orders of patterns of equal cost are tried, and the best result is kept: first
@@ -63,6 +68,10 @@ def pattern_greedy(
     watch, budget = Stopwatch(), budget or Budget()
     recoding = recoding_of(problem)
     _refuse_options(recoding, mode, orders)
+    if problem.is_capped:
+        again = partial(pattern_greedy, mode=mode, orders=orders, seed=seed)
+        # The mode of the paper looks at no price.
+        return solve_capped(problem, again, budget, prices=PRICES if mode == "strict" else 1)
     greedy, rng = PatternGreedy.of(problem), np.random.default_rng(seed)
     best: Solution | None = None
     losses: list[float] = []
@@ -94,6 +103,62 @@ def pattern_greedy(
         seed=seed,
         trace=tuple(trace),
     )
+
+
+def solve_capped(
+    problem: Problem, solve: Callable[..., Solution], budget: Budget, *, prices: int = PRICES
+) -> Solution:
+    """Return the best release under a limit of suppression that a method finds without one.
+
+    `problem`: with patterns and a limit. `solve, budget, prices`: as those of
+    :func:`~anonymip.heuristics.growing.raised_price.solve_within_limit`, which raises the price of
+    a suppressed record. Where rows of stars only are allowed they cost as much as suppressed
+    records, and take those that are too many: if these are fewer than k, nobody is suppressed.
+    Raises NoSolution if every release that was found suppresses more records.
+    """
+    recoding = recoding_of(problem)
+    starred = np.flatnonzero(recoding.stars(problem).all(axis=1))
+    if not len(starred):
+        refuse_isolated(problem)
+        return solve_within_limit(problem, solve, budget, prices=prices)
+
+    def without_limit(suppression: bool) -> Solution:
+        free = replace(recoding, most_suppressed=None, suppression=suppression)
+        return solve(problem.replace(recoding=free), budget=budget)
+
+    found = without_limit(True)
+    assert isinstance(found.assignment, Patterns)
+    index = found.assignment.index
+    choices = [found.assignment, Patterns(np.where(index == SUPPRESSED, starred[0], index))]
+    released = [one for one in (_allowed(problem, found, each) for each in choices) if one]
+    if not any(same_loss(one.objective, found.objective) for one in released):
+        try:
+            other = _allowed(problem, found, without_limit(False).assignment)
+        except NoSolution:
+            if not released:
+                raise
+            other = None
+        released += [other] if other else []
+    return min(released, key=lambda one: one.objective)
+
+
+def _allowed(problem: Problem, found: Solution, assignment: Assignment) -> Solution | None:
+    """Return patterns as a solution of a problem, with a bound that holds without its limit."""
+    try:
+        kept = Solution.of(
+            problem,
+            assignment,
+            method=found.method,
+            stopped=Stopped.HEURISTIC if found.is_optimal else found.status.stopped,
+            options=found.options,
+            seconds=found.seconds,
+            seed=found.seed,
+            trace=found.trace,
+            solver=found.solver,
+        )
+    except InvalidAssignment:
+        return None
+    return kept if found.bound is None else kept.with_bound(found.bound)
 
 
 def _refuse_options(recoding: PatternGuided, mode: str, orders: int) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from anonymip.assignments import SUPPRESSED, Assignment, Patterns
+from anonymip.errors import NoSolution
 from anonymip.heuristics.patterns.open_rows import open_rows, pattern_of_records
-from anonymip.heuristics.patterns.pattern_greedy import PatternGreedy, pattern_greedy
+from anonymip.heuristics.patterns.pattern_greedy import PatternGreedy, pattern_greedy, solve_capped
 from anonymip.heuristics.patterns.row_moves import MADE, find_others, gathering, try_all
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import recoding_of
@@ -15,6 +18,8 @@ from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
+#: Prices that are tried at most to keep a limit of suppression: each is a search of its own.
+_PRICES = 8
 #: The greedy that makes the start gets at most this part of the time.
 _SHARE = 0.5
 
@@ -45,6 +50,8 @@ def pattern_search(
     """
     watch, budget = Stopwatch(), budget or Budget()
     recoding = recoding_of(problem)
+    if problem.is_capped:
+        return _within_limit(problem, passes, start, budget, seed)
     if start is None:
         first = pattern_greedy(problem, budget=budget.share(_SHARE), seed=seed)
     else:
@@ -77,3 +84,26 @@ def pattern_search(
             f"{int(work.numbers[MADE])} moves in {done} passes",
         ),
     )
+
+
+def _within_limit(
+    problem: Problem, passes: int, start: Assignment | None, budget: Budget, seed: int
+) -> Solution:
+    """Return the best release found within a limit of suppression, never worse than the start."""
+    if start is None:
+        known = pattern_greedy(problem, budget=budget.share(_SHARE), seed=seed)
+    else:
+        known = Solution.of(problem, start, method="start")
+
+    def search(free: Problem, *, budget: Budget) -> Solution:
+        may_start = known.assignment.suppressed <= free.most_suppressed
+        first = known.assignment if may_start else None
+        return pattern_search(free, passes=passes, start=first, budget=budget, seed=seed)
+
+    try:
+        found = solve_capped(problem, search, budget, prices=_PRICES)
+    except NoSolution:
+        found = replace(known, method="pattern-search")
+    if known.objective < found.objective:
+        return replace(found, assignment=known.assignment, objective=known.objective)
+    return found

@@ -13,7 +13,8 @@ c(i, j, l) says that it is what becomes of type i under pattern j.
 ====================================================================  =======================
 
 Types i and instances l are named by the first record of theirs. Where the recoding allows
-suppression, ``suppressed[i]`` joins (8) at the loss of a suppressed record.
+suppression, ``suppressed[i]`` joins (8) at the loss of a suppressed record, and ``capped`` holds
+their sum to a limit.
 
 The formulation ``pattern`` is this. ``pattern-strong`` has the same optimum and
 
@@ -28,9 +29,10 @@ The formulation ``pattern`` is this. ``pattern-strong`` has the same optimum and
   The bound of ``pattern`` is what all records lose under the cheapest pattern; that of
   ``pattern-strong`` is the best that duals of records reach;
 - has continuous x where no diversity is asked for. For fixed u, (7), (8) and the bounds on x are a
-  transportation problem: each x stands in one row of (7) and one of (8), so the matrix is totally
-  unimodular and a best x is whole (:mod:`.row_assignment`). The least loss over all u is therefore
-  the same; what a solver leaves fractional is rounded along a flow when the model is read.
+  transportation problem: each x stands in one row of (7), or in ``capped``, and one of (8), so the
+  matrix is totally unimodular and a best x is whole (:mod:`.row_assignment`). The least loss over
+  all u is therefore the same; what a solver leaves fractional is rounded along a flow when the
+  model is read.
 
 So LP(pattern) <= LP(pattern-strong) <= optimum.
 """
@@ -193,6 +195,11 @@ def _add_rows(model: pyo.ConcreteModel) -> None:
     )
     for first, count in zip(columns.first.tolist(), columns.program.counts.tolist(), strict=True):
         model.published[first] = (float(count), total(open_to[first]), float(count))
+    if columns.problem.is_capped:
+        model.capped = pyo.Constraint(
+            expr=total(list(model.suppressed.values())) <= columns.problem.most_suppressed,
+            doc="no more are suppressed than may be [records]",
+        )
     add_pattern_rules(model)
     coefficients = columns.program.costs[columns.patterns[columns.rows]].tolist()
     variables = list(model.assigned.values())
@@ -307,16 +314,17 @@ def _whole_amounts(model: Any) -> Ints:
     below = np.floor(given + INTEGRALITY).astype(np.int64)
     held = np.bincount(types, weights=below, minlength=t).astype(np.int64)
     filled = np.bincount(rows, weights=below, minlength=r + 1).astype(np.int64)
-    needed = np.where(in_use, columns.problem.k, 0)
-    needed[r] = 0
-    if (held == columns.program.counts).all() and (filled >= needed).all():
+    needed, room = np.where(in_use, columns.problem.k, 0), np.full(r + 1, columns.problem.n)
+    needed[r], room[r] = 0, columns.problem.most_suppressed
+    fits = bool(filled[r] <= room[r])
+    if fits and (held == columns.program.counts).all() and (filled >= needed).all():
         return below
     costs = np.append(
         columns.program.costs[columns.patterns[columns.rows]], np.full(t, columns.program.price)
     )
     open_pairs = np.flatnonzero(in_use[rows])
     split = open_pairs[(given - below)[open_pairs] > INTEGRALITY]
-    if (held <= columns.program.counts).all():
+    if fits and (held <= columns.program.counts).all():
         rounded = assign_rows(
             RowAssignment(
                 columns.program.counts - held,
@@ -325,13 +333,15 @@ def _whole_amounts(model: Any) -> Ints:
                 rows[split],
                 costs[split],
                 np.ones(len(split), np.int64),
+                np.maximum(room - filled, needed - filled),
             )
         )
         if rounded is not None:
             below[split] += rounded
             return below
     ends = types[open_pairs], rows[open_pairs]
-    again = assign_rows(RowAssignment(columns.program.counts, needed, *ends, costs[open_pairs]))
+    task = RowAssignment(columns.program.counts, needed, *ends, costs[open_pairs], room=room)
+    again = assign_rows(task)
     if again is None:
         raise InputError(
             "the output rows in use do not hold all records, k each",

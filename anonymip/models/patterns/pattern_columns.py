@@ -115,7 +115,7 @@ def pattern_columns(
     the cheapest is kept, the first among equals. All records of the others may move there, and what
     was diverse stays so. `keep_equal`: whether only rows with a costlier pattern than such a one
     are left out. Raises InputError if the problem asks for another recoding, or has too many types
-    and patterns; NoSolution if a record may become no output row, and none may be suppressed.
+    and patterns; NoSolution if more records may become no output row than may be suppressed.
 
     Complexity: O(t p m).
     """
@@ -139,9 +139,9 @@ def pattern_columns(
     types = np.nonzero(asked >= 0)[1]
     rows = asked[asked >= 0]
     row_of[found.pattern_of[kept][rows], types] = rows
-    isolated = (row_of < 0).all(axis=0)
-    if np.isinf(found.price) and isolated.any():
-        refuse_unshared(problem, int(first[isolated].min()))
+    isolated = np.flatnonzero(np.asarray((row_of < 0).all(axis=0))[type_of])
+    if len(isolated) > problem.most_suppressed:
+        refuse_unshared(problem, int(isolated[0]), len(isolated))
     positive = found.costs[found.costs > 0]
     program = PatternProgram(
         problem.k,

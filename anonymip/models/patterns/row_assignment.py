@@ -50,6 +50,8 @@ class RowAssignment:
     rows: Ints
     costs: Floats  # (e,) float64, cost of a record of each pair
     most: Ints | None = None  # (e,) int64, records of each pair at most; None for all of the type
+    #: (r,) int64, records that each output row takes at most; None for any number.
+    room: Ints | None = None
 
     @property
     def capacities(self) -> Ints:
@@ -82,14 +84,15 @@ def build_row_assignment(task: RowAssignment) -> pyo.ConcreteModel:
     for i, j in most:
         of_row[j].append(i)
         of_type[i].append(j)
+    room = [None] * len(task.least) if task.room is None else task.room.tolist()
     model.filled = pyo.Constraint(
-        [j for j in model.rows if task.least[j] > 0],
+        [j for j in model.rows if task.least[j] > 0 or (room[j] is not None and of_row[j])],
         rule=lambda model, j: (
             int(task.least[j]),
             total([model.assigned[i, j] for i in of_row[j]]),
-            None,
+            room[j],
         ),
-        doc="every output row takes k records",
+        doc="every output row takes k records, and no more than it has room for",
     )
     model.published = pyo.Constraint(
         model.types,
@@ -133,19 +136,21 @@ def assign_rows(task: RowAssignment, budget: Budget | None = None) -> Ints | Non
     `budget`: when it ends, None is returned.
 
     A node for each type sends its records, one for each row receives what it needs at least, and
-    passes the surplus to a last node. Complexity: that of the network simplex.
+    passes the surplus to a last node as far as it has room. Complexity: that of the network
+    simplex.
     """
     t, r, e = len(task.counts), len(task.least), len(task.types)
     total, needed = int(task.counts.sum()), int(task.least.sum())
-    if needed > total:
+    if needed > total or (task.room is not None and (task.room < task.least).any()):
         return None
+    above = np.full(r, total) if task.room is None else task.room - task.least
     supply = np.concatenate([task.counts, -task.least, [needed - total]])
     surplus = np.arange(t, t + r, dtype=np.int64)
     flow = cheapest_flow(
         supply.astype(np.int64),
         np.concatenate([task.types, surplus]).astype(np.int64),
         np.concatenate([task.rows + t, np.full(r, t + r)]).astype(np.int64),
-        np.concatenate([task.capacities, np.full(r, total)]).astype(np.int64),
+        np.concatenate([task.capacities, above]).astype(np.int64),
         np.concatenate([whole_costs(task.costs, t + r + 1)[0], np.zeros(r, np.int64)]),
         budget,
     )

@@ -84,8 +84,10 @@ def count_problems(table: TextTable, manifest: Manifest, records: Original) -> l
             f"{but_for(manifest)}."
         )
     # Rows of stars alone are one level of a full domain, if all are.
-    is_level = manifest.recoding == "full-domain" and manifest.suppressed == table.rows
-    hidden = left_out.suppressed + (0 if is_level else manifest.suppressed)
+    are_rows = manifest.recoding == "full-domain" and manifest.suppressed == table.rows
+    # A mask may allow rows of stars alone, which are a class like any other.
+    are_rows |= manifest.recoding == "pattern" and manifest.promised.stars_are_class
+    hidden = left_out.suppressed + (0 if are_rows else manifest.suppressed)
     if left_out.most is not None and hidden > left_out.most:
         problems.append(
             f"The manifest claims {hidden} suppressed records, of {left_out.most} that may be."

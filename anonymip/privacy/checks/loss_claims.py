@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from anonymip.privacy.arrays import Floats
@@ -105,10 +107,16 @@ def star_cost_problems(
         ([name for name, lost in zip(published.names, pattern, strict=True) if lost], count)
         for pattern, count in zip(patterns, rows.tolist(), strict=True)
     ]
-    found = 0.0
-    for names, count in [*starred, ([*published.names], manifest.left_out.suppressed)]:
+
+    def cost(names: Sequence[str]) -> float:
         single = sum(costs.columns.get(name, 1.0) for name in names)
-        found += count * costs.patterns.get(frozenset(names), single)
+        return costs.patterns.get(frozenset(names), single)
+
+    found = sum(count * cost(names) for names, count in starred)
+    hidden, price = manifest.left_out.suppressed, manifest.loss.suppression_price
+    found += hidden * cost(published.names)
+    if price is not None:
+        found -= (hidden + manifest.suppressed) * (cost(published.names) - price)
     if _same(manifest.loss.objective, found):
         return []
     claimed = f"The manifest claims objective value {manifest.loss.objective:.10g}"

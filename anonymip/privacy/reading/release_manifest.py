@@ -425,9 +425,9 @@ def foreign_keys(document: Mapping[str, Any]) -> int:
         if not isinstance(inner, Mapping):
             refuse(key, "is not an object")
         count += len(set(inner) - known)
-    if recoding not in ("classes", "freeform"):
+    if recoding not in ("classes", "freeform", "pattern"):
         count += len(set(document["objective"]) & {"suppression_price"})
-    if recoding not in ("classes", "freeform", "full-domain"):
+    if recoding not in ("classes", "freeform", "pattern", "full-domain"):
         count += len(set(document.get("left_out") or {}) & {"most"})
     if document["objective"]["name"] != "suppressions":
         count += len(set(document["objective"]) & {"costs", "pattern_costs"})

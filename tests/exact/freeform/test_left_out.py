@@ -29,7 +29,7 @@ from anonymip import (
     lower_bound,
     solve,
 )
-from anonymip.exact.capped import bound_within_limit, with_price
+from anonymip.heuristics.growing.raised_price import bound_within_limit, with_price
 from anonymip.methods.best_bound import best_bound
 from anonymip.models import set_start
 from anonymip.recodings import Freeform

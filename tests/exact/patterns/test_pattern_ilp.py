@@ -24,6 +24,7 @@ from anonymip import (
     Solution,
     Suppressions,
     load_instance,
+    solve,
 )
 from anonymip.assignments import Patterns
 from anonymip.exact.patterns.pattern_ilp import columns_within, pattern_ilp
@@ -70,6 +71,44 @@ def test_parts_equal_brute_force(case: PatternCase) -> None:
     assert_proves(case, formulation="parts")
     with pytest.raises(InputError, match="neither single use nor diversity"):
         pattern_ilp(replace(case, single_use=True).problem(), formulation="parts")
+
+
+METHODS = ("pattern-ilp", "pattern-fpt", "pattern-greedy", "pattern-search", "auto")
+
+
+@settings(max_examples=120)
+@given(
+    every_case,
+    st.integers(0, 3),
+    st.sampled_from([None, 0.0, 1.0, 4.0]),
+    st.sampled_from(["auto", "pattern", "pattern-strong", "parts"]),
+)
+def test_a_limit_of_suppression_equals_brute_force(
+    case: PatternCase, most: int, price: float | None, formulation: str
+) -> None:
+    """Never more than asked; the models prove it, nothing else is below or claims too much."""
+    case = replace(case, suppression=True, most=most, price=price)
+    if formulation == "parts":
+        case = replace(case, single_use=False, diversity=None)
+    starred = any(map(all, case.patterns))
+    if starred and price is not None:
+        with pytest.raises(InputError, match="rows of stars only"):
+            case.problem()
+        case = replace(case, price=None)
+    problem, best = case.problem(), case.optimum()
+    for method in METHODS[: 1 if case.diversity is not None else None]:
+        options = {"formulation": formulation} if method == "pattern-ilp" else {}
+        exact = formulation != "parts" if method == "pattern-ilp" else method == "pattern-fpt"
+        try:
+            found = solve(problem, method, options=options)
+        except NoSolution:
+            assert not exact or best is None
+            continue
+        assert best is not None
+        assert found.assignment.suppressed <= most
+        assert found.objective >= best
+        assert found.bound is None or found.bound.value <= best + 1e-9
+        assert not (exact or found.is_optimal) or found.objective == best
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Limits of suppression by a price: exact methods and bounds that know no such limit.
+"""Limits of suppression by a price, for methods and bounds that know no such limit.
 
 With a price p + z of a suppressed record, z >= 0, and no limit, a release that suppresses s records
 loses s z more than with the price p. Within the limit L that is no more than L z, so that a lower
@@ -14,15 +14,14 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from anonymip.assignments import Classes, Cover
+from anonymip.assignments import Classes
 from anonymip.errors import InputError, NoSolution
-from anonymip.heuristics.freeform.left_out import savings
-from anonymip.heuristics.growing.outliers import marginal_saving, without_outliers
+from anonymip.heuristics.growing.outliers import without_outliers
 from anonymip.heuristics.growing.repair import rehomed
 from anonymip.problem import Problem
 from anonymip.recodings.suppression import PricedSuppression
@@ -31,18 +30,17 @@ from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
 
 #: Prices that are tried at most: each halves what is left between two.
-_PRICES = 12
+PRICES = 12
 #: Prices that differ by less than this share are not told apart.
 _NEAR = 1e-6
-#: A price is raised by this share of what the next record's leaving would save of a cover, which
-#: needs new members in its place.
-_OF_SAVINGS = 0.6
 
 
 def with_price(problem: Problem, raised: float) -> Problem:
     """Return the problem without a limit of suppression, and with a price raised by so much."""
-    price = float(problem.compiled.suppression_price) + raised
     assert isinstance(problem.recoding, PricedSuppression)
+    price = problem.recoding.suppression_price
+    if raised:
+        price = float(problem.compiled.suppression_price) + raised
     freed = replace(problem.recoding, most_suppressed=None, suppression_price=price)
     return problem.replace(recoding=freed)
 
@@ -58,22 +56,21 @@ def bound_within_limit(problem: Problem, raised: float, bound: Bound) -> Bound:
 
 
 def solve_within_limit(
-    problem: Problem, solve: Callable[..., Solution], budget: Budget
+    problem: Problem, solve: Callable[..., Solution], budget: Budget, *, prices: int = PRICES
 ) -> Solution:
     """Return the best release under a limit of suppression that a method finds without one.
 
-    `problem`: with equivalence classes, a limit of suppression and a loss that is summed. `solve`:
-    solves problems without a limit. `budget`: ends the search. Raises NoSolution if every release
-    that was found suppresses more records.
+    `problem`: with classes or patterns, a limit of suppression and a loss that is summed. `solve`:
+    solves problems without a limit. `budget`: ends the search. `prices`: most prices that are
+    tried. Raises NoSolution if every release that was found suppresses more records.
     """
     best: Solution | None = None
     bounds: list[Bound] = []
     low, raised = 0.0, 0.0
     high: float | None = None
     trace: list[str] = []
-    for _ in range(_PRICES):
+    for _ in range(prices):
         found = solve(with_price(problem, raised), budget=budget)
-        assert isinstance(found.assignment, Classes)
         count = found.assignment.suppressed
         trace.append(f"price raised by {raised:.6g}: {count} suppressed")
         if found.bound is not None:
@@ -97,9 +94,11 @@ def solve_within_limit(
             f"every release that was found suppresses more than {problem.most_suppressed} records",
             remedy="Allow more suppressed records, loosen the rules, or give it more time",
         )
-    labels = np.asarray(best.assignment.labels, np.int64)  # type: ignore[union-attr]
-    exchanged = Classes(without_outliers(problem, labels, rehomed, budget))  # type: ignore[arg-type]
     best = replace(_of(problem, best, bounds), trace=(*best.trace, *trace))
+    if not isinstance(best.assignment, Classes):
+        return best
+    labels = np.asarray(best.assignment.labels, np.int64)
+    exchanged = Classes(without_outliers(problem, labels, rehomed, budget))  # type: ignore[arg-type]
     other = Solution.of(problem, exchanged, method=best.method)
     if other.objective < best.objective:
         best = replace(best, assignment=exchanged)
@@ -130,15 +129,3 @@ def _of(problem: Problem, found: Solution, bounds: list[Bound]) -> Solution:
         solver=found.solver,
     )
     return solution if best is None else solution.with_bound(best)
-
-
-def raised_price(problem: Problem, releases: Sequence[Solution]) -> float:
-    """Return by how much a price is raised whose bound is likely to be best; 0 for none."""
-    best = min(releases, key=lambda one: one.objective, default=None)
-    if best is not None and isinstance(best.assignment, Cover):
-        left = np.sort(savings(problem, best.assignment)[best.assignment.sizes > 0])
-        full = best.assignment.suppressed == problem.most_suppressed > 0
-        return float(max(0.0, left[-1])) * _OF_SAVINGS if full and len(left) else 0.0
-    if best is None or not isinstance(best.assignment, Classes):
-        return 0.0
-    return marginal_saving(problem, np.asarray(best.assignment.labels, np.int64))
