@@ -80,7 +80,6 @@ def _chart(page: Page, points: list[tuple[int, dict[str, Any]]]) -> None:
     high = [100 * one["loss"] for _, one in points]
     width = [None if a is None else b - a for a, b in zip(low, high, strict=True)]
     grey, blue = "#7d8b98", "#3a8fc7"
-    axis = {"axisLabel": {"color": grey}, "nameTextStyle": {"color": grey}}
     marked = [
         {"value": one, "symbolSize": 16 if k == page.session.asked.k else 9}
         for (k, _), one in zip(points, high, strict=True)
@@ -90,17 +89,12 @@ def _chart(page: Page, points: list[tuple[int, dict[str, Any]]]) -> None:
         {
             "animation": False,
             "grid": {"left": 60, "right": 20, "top": 50, "bottom": 30},
-            "legend": {
-                "top": 0,
-                "data": [say("choice.loss"), say("choice.bound")],
-                "textStyle": {"color": grey},
-            },
-            "xAxis": {"type": "category", "name": "k", "data": [str(k) for k, _ in points], **axis},
+            "legend": {"top": 0, "data": [say("choice.loss"), say("choice.bound")]},
+            "xAxis": {"type": "category", "name": "k", "data": [str(k) for k, _ in points]},
             "yAxis": {
                 "type": "value",
                 "name": f"{say('choice.loss')}, %",
                 "splitLine": {"lineStyle": {"color": "rgba(125,139,152,.25)"}},
-                **axis,
             },
             "series": [
                 {**hidden, "data": low, "stack": "band"},
@@ -114,7 +108,7 @@ def _chart(page: Page, points: list[tuple[int, dict[str, Any]]]) -> None:
                     "name": say("choice.bound"),
                     "type": "line",
                     "data": low,
-                    "symbol": "none",
+                    "symbol": "diamond",  # a line of one point is none
                     "color": grey,
                     "lineStyle": {"type": "dashed"},
                     "silent": True,
@@ -129,7 +123,9 @@ def _chart(page: Page, points: list[tuple[int, dict[str, Any]]]) -> None:
             ],
         },
         on_point_click=lambda event: _take(page, points[event.data_index][0]),
+        # Its texts are those of the theme.
+        renderer="svg",
     )
-    chart.classes("card").style("height: 22rem").props(
+    chart.classes("card chart").style("height: 22rem").props(
         f'role=img aria-label="{say("choice.chart")}"'
     )

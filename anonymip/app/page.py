@@ -65,6 +65,7 @@ class Whole(Page):
         # The panels tell it once more: what is shown already must not be made anew.
         if event.value != self.session.step:
             self.session.step = event.value
+            self._shown = self._shown[0], self._now()[1]
             self._step.refresh()
 
     @ui.refreshable_method
@@ -113,21 +114,27 @@ class Whole(Page):
             self._bar.props(f"value={min(share, 1.0):.3f}")
         self._stop.set_enabled(not job.stopping)
 
-    def _now(self) -> tuple[int, bool, str]:
-        """Return what changes when something has to be shown anew."""
+    def _now(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Return what changes when the job, and the step, have to be shown anew.
+
+        A step that is drawn anew loses focus and keys: points that arrive redraw the curve alone.
+        """
         session = self.session
-        return session.version, session.busy, session.job.error if session.job else ""
+        of_step = {"choice": (session.busy, len(session.curve)), "release": (session.busy,)}
+        return (
+            (session.busy, session.job.error if session.job else ""),
+            (session.version, *of_step.get(session.step, ())),
+        )
 
     def _look(self) -> None:
         """Show what has changed since the last look."""
-        session, now = self.session, self._now()
-        if now != self._shown:
-            before, self._shown = self._shown, now
+        before, self._shown = self._shown, self._now()
+        if self._shown[0] != before[0]:
             self._running.refresh()
-            if before[:2] != now[:2]:
-                self.refresh()
-        elif session.busy:
+        elif self._shown[0][0]:
             self._tell()
+        if self._shown[1] != before[1]:
+            self.refresh()
 
 
 def add_pages(app: FastAPI, desk: Desk) -> None:

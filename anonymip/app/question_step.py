@@ -37,6 +37,12 @@ def show(page: Page) -> None:
             question.same()
 
 
+class _Slider(ui.slider):
+    """A slider that moves by itself: an answer to the key before would undo those pressed since."""
+
+    LOOPBACK = False
+
+
 class _Question:
     """The questions, each with its answer so far."""
 
@@ -87,14 +93,24 @@ class _Question:
         def tell() -> None:
             meaning.set_content(say("question.means", k=self._asked.k))
 
+        most = max(2, min(_MOST, self._page.session.looked["rows"]))
+
+        def place() -> int:
+            return min(max(self._asked.k, 2), most)
+
         def put(event: Any) -> None:
             if event.value is not None and event.value >= 1:
                 self._set("k", int(event.value))
                 tell()
+                slider.set_value(place())
 
-        most = max(2, min(_MOST, self._page.session.looked["rows"]))
+        def slid(event: Any) -> None:
+            # What follows a number that was typed, and may be beyond it, is no answer.
+            if event.value != place():
+                number.set_value(event.value)
+
         with ui.element("div").classes("line"):
-            slider = ui.slider(min=2, max=most, value=min(self._asked.k, most))
+            slider = _Slider(min=2, max=most, value=place(), on_change=slid)
             slider.props(f'aria-label="{say("question.k")}" label').style(
                 "flex: 1; min-width: 9rem"
             )
@@ -102,7 +118,6 @@ class _Question:
                 say("question.k_number"), value=self._asked.k, min=1, precision=0, on_change=put
             )
             number.props("outlined dense").style("width: 8rem")
-            slider.on_value_change(lambda event: number.set_value(event.value))
         tell()
 
     @ui.refreshable_method

@@ -274,7 +274,6 @@ class Session:
             # What a stop cut short says little of its k.
             if not (curve and self.job is not None and self.job.stopping):
                 curve[k] = found
-                self.version += 1
 
         self.begin(say("job.curve"), tasks, weighed, keeps=True)
 

@@ -78,7 +78,7 @@ def _sources(page: Page) -> None:
         told(say("table.builtin"), "soft")
         with ui.element("div").classes("line"):
             for instance, what in words("builtin").items():
-                button(f"{instance}: {what}", partial(page.act, session.take_table, instance))
+                button(f"{what} ({instance})", partial(page.act, session.take_table, instance))
 
 
 def _save_schema(page: Page) -> None:
@@ -160,8 +160,8 @@ class _Card:
                     "table.facts",
                     looks=column["looks"],
                     distinct=f"{column['distinct']:,}",
-                    missing=f"{100 * column['missing'] / max(rows, 1):.0f} %",
-                    unique=f"{100 * column['unique']:.0f} %",
+                    missing=f"{100 * column['missing'] / max(rows, 1):.0f}\u00a0%",
+                    unique=f"{100 * column['unique']:.0f}\u00a0%",
                 ),
                 "soft",
             )

@@ -39,6 +39,13 @@ AXE = os.environ.get("ANONYMIP_AXE")
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
+#: What is chosen in lists, and is not shown whole.
+_CUT = (
+    "[...document.querySelectorAll('.q-select .q-field__native span')].filter(one => "
+    "one.scrollWidth > one.clientWidth + 1).map(one => one.innerText)"
+)
+
+
 @dataclass
 class Served:
     """A server that runs: its address, what it may write into, and a browser."""
@@ -122,6 +129,7 @@ def drawn(tab: Tab, name: str, folder: Path) -> None:
             paper = max(grey.getcolors(256) or [], default=(0, 0))[1]
             assert paper < 60 if dark else paper > 200
             assert tab.run("document.documentElement.scrollWidth") <= width
+            assert tab.run(_CUT) == []
     tab.dress(1280, 900, dark=False)
 
 
@@ -133,6 +141,13 @@ def download(served: Served, file: str, seconds: float = 60) -> Path:
         assert time.monotonic() < end, file
         time.sleep(0.1)
     return path
+
+
+def to_the_right(tab: Tab) -> None:
+    """Press the right arrow."""
+    key = {"key": "ArrowRight", "code": "ArrowRight", "windowsVirtualKeyCode": 39}
+    for kind in ("keyDown", "keyUp"):
+        tab.call("Input.dispatchKeyEvent", type=kind, **key)
 
 
 def test_a_messy_table_becomes_a_release_that_is_verified(
@@ -158,12 +173,9 @@ def test_a_messy_table_becomes_a_release_that_is_verified(
     tab.click("Question")
     tab.sees("how many must look alike")
     tab.until("!!document.querySelector('[role=slider]')")
-    time.sleep(1)
     tab.run("document.querySelector('[role=slider] [tabindex]').focus()")
     for k in (6, 7, 8):
-        for kind in ("keyDown", "keyUp"):
-            key = {"key": "ArrowRight", "code": "ArrowRight", "windowsVirtualKeyCode": 39}
-            tab.call("Input.dispatchKeyEvent", type=kind, **key)
+        to_the_right(tab)
         tab.sees(f"k = {k}: whoever")
     tab.choose("How hard to look", "quick")
     judged(tab)
@@ -271,7 +283,7 @@ def test_a_run_that_is_stopped_keeps_the_best_so_far(
     other.sees("Your table")
     assert "hospital" not in other.text()
     began = time.monotonic()
-    other.click("clinic-12")
+    other.click("12 patients")
     other.sees("What each column is", 60)
     assert other.run("location.href") != tab.run("location.href")
     time.sleep(max(0.0, 8 - (time.monotonic() - began)))
@@ -289,6 +301,57 @@ def test_a_run_that_is_stopped_keeps_the_best_so_far(
     tab.sees("Two releases compared")
     judged(tab)
     drawn(tab, "compared", tmp_path)
+
+
+def test_the_slider_keeps_up_with_keys(tab: Tab) -> None:
+    """No key is lost while answers to those before arrive; what is typed moves the slider too."""
+    tab.click("1,000 generated persons")
+    tab.sees("What each column is", 60)
+    tab.click("Question")
+    tab.until("!!document.querySelector('[role=slider]')")
+    tab.run("document.querySelector('[role=slider] [tabindex]').focus()")
+    for _ in range(10):
+        to_the_right(tab)
+        time.sleep(0.015)
+
+    def agree(k: int, place: int) -> None:
+        for shown in (f"k = {k}: whoever", f"-k {k} ", f"k={k},"):
+            tab.sees(shown)
+        now = "document.querySelector('[role=slider]').getAttribute('aria-valuenow')"
+        tab.until(f"{now} === '{place}'")
+        number = "document.querySelector('[aria-label=\"k as a number\"]').value"
+        assert tab.run(number) == str(k)
+
+    agree(15, 15)
+    for k, place in ((30, 30), (120, 50), (1, 2), (7, 7)):
+        tab.type("k as a number", str(k))
+        agree(k, place)
+
+
+def test_a_curve_leaves_the_other_steps_alone(tab: Tab) -> None:
+    """Points that arrive do not draw the question anew; in the curve they can be clicked."""
+    tab.click("12 patients")
+    tab.sees("What each column is", 60)
+    tab.click("Choice")
+    tab.click("Find it")
+    tab.sees("Finding what each k costs")
+    tab.click("Question")
+    tab.until("!!document.querySelector('[role=slider]')")
+    tab.run("document.querySelector('[role=slider] [tabindex]').focus()")
+    tab.until("!document.querySelector('.job')", 120)
+    time.sleep(1)
+    assert tab.run("!!document.activeElement.closest('[role=slider]')")
+    tab.click("Choice")
+    tab.sees("Find it again")
+    for dark in (True, False):
+        tab.dress(1280, 900, dark=dark)
+        colours = "[['.chart svg text', 'fill'], ['p.soft, th', 'color']].map(([one, key]) => "
+        one, other = tab.run(f"{colours} getComputedStyle(document.querySelector(one))[key])")
+        assert one == other
+    points = "[...document.querySelectorAll('.chart path[transform^=matrix][fill=\"#3a8fc7\"]')]"
+    tab.press(f"{points}.at(-1)")
+    tab.until("document.querySelector('tbody').innerText.includes('chosen')")
+    assert tab.run("[...document.querySelectorAll('tbody tr')].at(-1).innerText.includes('chosen')")
 
 
 def test_what_is_wrong_is_said(served: Served, tab: Tab, tmp_path: Path) -> None:
