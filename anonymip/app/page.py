@@ -89,7 +89,7 @@ class Whole(Page):
             return
         with ui.element("div").classes("job").props("role=status"):
             with ui.element("div").classes("line"):
-                heading(job.what, 3)
+                heading(job.what)
                 self._phase = ui.label("").classes("soft")
             self._bar = ui.element("progress").props(f'max=1 aria-label="{say("job.progress")}"')
             self._stop = button(words("job.stop")[job.keeps], job.stop, icon="stop")

@@ -95,6 +95,8 @@ def serve(port: int, tell: Callable[[str], None], *, opens: bool) -> None:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))
+        # Who opens the address at once waits, and is not turned away.
+        listener.listen()
     except (OSError, OverflowError) as error:
         raise InputError(
             f"port {port} cannot be had on this machine", remedy="Name another port, or none"

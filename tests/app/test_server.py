@@ -41,6 +41,23 @@ def test_a_port_that_is_taken_is_said() -> None:
             server.serve(taken.getsockname()[1], print, opens=False)
 
 
+def test_the_address_is_open_when_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A browser that is quicker than the server waits for it, and is not refused."""
+
+    class Told(Exception):
+        pass
+
+    def tell(address: str) -> None:
+        port = int(address.partition("127.0.0.1:")[2].partition("/")[0])
+        socket.create_connection(("127.0.0.1", port), 30).close()
+        raise Told
+
+    monkeypatch.setattr(server, "guarded", lambda *_: None)
+    monkeypatch.setattr(server, "_load", lambda: None)
+    with pytest.raises(Told):
+        server.serve(0, tell, opens=False)
+
+
 @pytest.fixture
 def _heard() -> Iterator[None]:
     """Let what the test starts hear signals that the tests were started to ignore."""

@@ -419,6 +419,24 @@ def test_errors_speak_of_what_the_page_shows(
     assert not re.search(r"\w=|--\w|anonymip ", session.job.error), session.job.error
 
 
+def test_missing_values_beside_bands_have_a_way_out(session: Session) -> None:
+    """Nobody can add a line to a hierarchy that a card has made; what helps is on the card."""
+    rows = b"".join(
+        b"%s,%d\n" % (b"" if i % 9 == 0 else b"%d" % (20 + i), i % 3) for i in range(40)
+    )
+    settled(take(session, "gaps.csv", b"age,ward\n" + rows))
+    bands = {"bands": [5, 10], "domain": [20, 69]}
+    session.declare("age", "hierarchy", bands)
+    session.make_release()
+    assert session.job is not None
+    session.job.wait(60)
+    assert "finer settings" in session.job.error
+    assert "Add a line" not in session.job.error
+    session.declare("age", "missing", "drop")
+    session.make_release()
+    assert settled(session).releases
+
+
 def test_weights_that_do_not_count_are_said_plainly(session: Session) -> None:
     """They stay in the schema for another time; the caution names no objective."""
     prepared(session).declare("age", "weight", 2)
