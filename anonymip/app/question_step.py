@@ -93,7 +93,7 @@ class _Question:
         def tell() -> None:
             meaning.set_content(say("question.means", k=self._asked.k))
 
-        most = max(2, min(_MOST, self._page.session.looked["rows"]))
+        most: int = max(2, min(_MOST, self._page.session.looked["rows"]))
 
         def place() -> int:
             return min(max(self._asked.k, 2), most)
