@@ -78,9 +78,11 @@ def anonymize_by_parts(
 ) -> None:
     """Write a release by parts; `method` is its name and its own options."""
     from anonymip.instances import Schema
-    from anonymip.scale.running import Task, refuse_target, run_by_parts
+    from anonymip.scale.running import Task, run_by_parts
+    from anonymip.scale.targets import target_of
 
-    refuse_target(output)
+    target = target_of(output)
+    target.refuse()
     refuse_targets(question.sources(instance), json)
     name, own = method
     solving = {one.name: getattr(settings, one.name) for one in fields(settings)}
@@ -93,25 +95,25 @@ def anonymize_by_parts(
     )
     with showing_progress() as progress:
         tell = partial(say, err)
-        release = run_by_parts(task, output, engine, Budget(progress=progress), tell)
-    record = {"instance": instance, "output": str(output), **release.to_dict()}
+        release = run_by_parts(task, target.place, engine, Budget(progress=progress), tell)
+    record = {"instance": instance, "output": str(target.place), **release.to_dict()}
     write_json([record], json)
     console = human(json)
     say(console, release.summary())
-    say(console, f"verified and written: {output}")
+    say(console, f"verified and written: {target.place}")
 
 
 def verify_by_parts(
-    original: str, release: Path, engine: Engine | None, **reading: Any
+    original: str, release: str | Path, engine: Engine | None, **reading: Any
 ) -> Verification:
     """Verify a release by parts, by an engine or one part after the other."""
     from anonymip.privacy.parts import verify_parts
     from anonymip.scale.engines import Engine, started
+    from anonymip.scale.targets import target_of
 
     with ExitStack() as stack:
         engine = Engine(workers=1) if engine is None else engine
-        beside = release if engine.scratch is None else engine.scratch / Path(release.name)
-        scratch = stack.enter_context(scratch_folder(Path(beside)))
+        scratch = stack.enter_context(scratch_folder(target_of(release).beside(engine)))
         budget = Budget(progress=stack.enter_context(showing_progress()))
         stack.enter_context(budget.catching_interrupts())
         runner = stack.enter_context(started(engine, scratch, budget))

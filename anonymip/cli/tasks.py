@@ -319,7 +319,12 @@ def verify(
     from anonymip.publishing import hierarchy_paths, manifest_path
 
     others = together_with or []
-    if is_in_parts(release):
+    address = None
+    if ":/" in str(release):
+        from anonymip.scale.engines import address_of
+
+        address = address_of(release)
+    if is_in_parts(address or release):
         from anonymip.scale.running import refuse_beside_parts
 
         refuse_beside_parts(
@@ -331,8 +336,9 @@ def verify(
         )
         read_as = {"schema": schema, "k": k, **form.written}
         del read_as["sheet"]
-        found = verify_by_parts(original, release, parts.chosen(), **read_as)
-        write_json([{"original": original, "release": str(release), **found.to_dict()}], json)
+        found = verify_by_parts(original, address or release, parts.chosen(), **read_as)
+        told = str(address or release)
+        write_json([{"original": original, "release": told, **found.to_dict()}], json)
         say(human(json), found.summary())
         if not found.ok:
             raise typer.Exit(1)

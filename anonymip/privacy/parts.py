@@ -12,7 +12,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import fsum
@@ -48,7 +48,9 @@ Run = Callable[..., list[Any]]
 
 
 def is_in_parts(release: object) -> bool:
-    """Return whether a release is a folder of parts."""
+    """Return whether a release is a folder of parts, or an address, which nothing else can be."""
+    if isinstance(release, str) and "://" in release:
+        return True
     return isinstance(release, str | os.PathLike) and os.path.isfile(Path(release) / MANIFEST)
 
 
@@ -71,15 +73,15 @@ def verify_parts(
     files of the manifest and no others, that the sums over the parts are what is claimed of the
     whole, and that bound, gap and status agree with them. Domains that are not declared are those
     of the whole original. `original`: a file or a folder of Parquet or CSV files, or an address
-    that fsspec reads. `release`: the folder, with its manifest in it. `schema, k, hierarchies,
-    separator, encoding, decimal`: as in :func:`~anonymip.privacy.verify`. `run`: called as
-    ``run(function, tasks, common, phase)``, returns the function's results in the order of the
-    tasks; None does one after the other here. `scratch`: folder that every worker sees, for the
-    records by part; None for one of the system's. Raises InputError if a file cannot be read, or
-    the manifest is malformed.
+    that fsspec reads. `release`: the folder, with its manifest in it, or its address. `schema, k,
+    hierarchies, separator, encoding, decimal`: as in :func:`~anonymip.privacy.verify`. `run`:
+    called as ``run(function, tasks, common, phase)``, returns the function's results in the order
+    of the tasks; None does one after the other here. `scratch`: folder that every worker sees, for
+    the records by part; None for one of the system's. Raises InputError if a file cannot be read,
+    or the manifest is malformed or missing.
     """
-    folder = Path(release)
-    document = _document(folder / MANIFEST)
+    folder = str(release)
+    document = _document(folder)
     claims = read_manifest(document, release)
     cuts, entries = _parts(document, claims)
     run = _one_by_one if run is None else run
@@ -96,16 +98,76 @@ def verify_parts(
         tasks = []
         for number, entry in enumerate(entries):
             places = tuple((one.file, one.groups[number]) for one in sent if number in one.groups)
-            tasks.append((number, str(folder), entry, places))
+            tasks.append((number, folder, entry, places))
         found: list[Verification] = run(_verify_part, tasks, common, "verifying parts")
     problems = _whole_problems(folder, claims, entries)
     return _together(claims, entries, found, problems)
 
 
-def _document(path: Path) -> dict[str, Any]:
-    read_manifest(path, path)  # refuses what is no manifest
-    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return document
+def _document(folder: str) -> dict[str, Any]:
+    with _here(folder, MANIFEST) as path:
+        if path is None:
+            raise InputError(
+                f"there is no manifest {MANIFEST} at {folder}: it is written last, and what has "
+                "none is no release",
+                remedy="Check the address; if a run is at work there, wait for its end",
+            )
+        read_manifest(path, folder)  # refuses what is no manifest
+        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return document
+
+
+@contextmanager
+def _here(folder: str, name: str) -> Iterator[Path | None]:
+    """Give the path of a file of a release, at an address that of a copy; None if there is none."""
+    if "://" not in folder:
+        path = Path(folder) / name
+        yield path if path.is_file() else None
+        return
+    system, place = _system_of(folder)
+    with tempfile.TemporaryDirectory() as local:
+        copy = Path(local) / name
+        with _reading(f"{folder}/{name}"):
+            try:
+                system.get_file(f"{place}/{name}", str(copy))
+            except FileNotFoundError:
+                copy.unlink(missing_ok=True)
+        yield copy if copy.is_file() else None
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    """Say what cannot be read; packages of file systems raise errors of many kinds."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001
+        raise InputError(
+            f"{what} cannot be read ({type(error).__name__})",
+            remedy="Check the address, and the credentials that its file system finds",
+        ) from None
+
+
+def _system_of(folder: str) -> tuple[Any, str]:
+    import fsspec
+
+    try:
+        system, place = fsspec.core.url_to_fs(folder)
+    except (ImportError, ValueError) as error:
+        raise InputError(
+            f"the address {folder} cannot be used: {error}",
+            remedy="Install the package of its file system, or give a path",
+        ) from None
+    return system, str(place).rstrip("/")
+
+
+def _files_of(folder: str) -> set[str]:
+    """Return the names of what a folder holds, here or at an address."""
+    if "://" not in folder:
+        return {one.name for one in Path(folder).iterdir()}
+    system, place = _system_of(folder)
+    with _reading(folder):
+        found = [str(one).rstrip("/") for one in system.ls(place, detail=False)]
+    return {one.rpartition("/")[2] for one in found if one.strip("/") != place.strip("/")}
 
 
 @dataclass(frozen=True)
@@ -405,9 +467,6 @@ def _verify_part(
     """Verify one part; a text says why there is nothing to verify."""
     import pyarrow as pa
 
-    file = Path(folder) / entry["file"]
-    if not file.is_file():
-        return "is not there"
     if not places:
         return "has no record of the original"
     tables = [_read(at, partial(_group, group)) for at, group in places]
@@ -431,23 +490,26 @@ def _verify_part(
         "gap": None,
         "status": "heuristic",
     }
-    return verify(
-        records,
-        file,
-        manifest,
-        schema=common.schema,
-        k=common.k,
-        decimal=common.decimal,
-        hierarchies=common.hierarchies,
-    )
+    with _here(folder, entry["file"]) as file:
+        if file is None:
+            return "is not there"
+        return verify(
+            records,
+            file,
+            manifest,
+            schema=common.schema,
+            k=common.k,
+            decimal=common.decimal,
+            hierarchies=common.hierarchies,
+        )
 
 
 def _whole_problems(
-    folder: Path, claims: Manifest, entries: Sequence[Mapping[str, Any]]
+    folder: str, claims: Manifest, entries: Sequence[Mapping[str, Any]]
 ) -> list[str]:
     """Return where the claims of the whole are not the sums of those of the parts."""
     problems = []
-    there = {one.name for one in folder.iterdir()} - {MANIFEST}
+    there = _files_of(folder) - {MANIFEST}
     foreign = len(there - {entry["file"] for entry in entries})
     if foreign:
         problems.append(f"The folder holds {foreign} files that the manifest does not name.")

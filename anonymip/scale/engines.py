@@ -81,7 +81,7 @@ class Engine:
                     f"{argument(name)} is of Dask", remedy=f"Add {argument('engine', 'dask')}"
                 )
         if self.scratch is not None:
-            refuse_address(self.scratch, "the scratch folder")
+            _refuse_address(self.scratch)
         if self.memory_per_worker is not None:
             _bytes_of(self.memory_per_worker)
         for name in ("workers", "memory_per_worker"):
@@ -161,13 +161,26 @@ def _bytes_of(text: str) -> float:
     return float(float(found[1]) * unit ** "_kMGT".index(found[2] or "_"))
 
 
-def refuse_address(place: str | Path, what: str) -> None:
-    """Refuse an address where a folder belongs: `Path` would make a folder of its scheme."""
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(place)):
+def address_of(place: str | Path) -> str | None:
+    """Return an address as it was typed; None of what is a path.
+
+    `Path` makes one slash of the two that follow a scheme.
+    """
+    found = re.fullmatch(r"([A-Za-z][A-Za-z0-9+.:-]+):(/+)(.*)", str(place), re.DOTALL)
+    if found is None:
+        return None
+    scheme, slashes, rest = found.groups()
+    if len(slashes) == 1:
+        slashes = "///" if scheme in ("file", "local") else "//"
+    return f"{scheme}:{slashes}{rest}"
+
+
+def _refuse_address(scratch: str | Path) -> None:
+    """Refuse an address where the scratch folder belongs."""
+    if address_of(scratch) is not None:
         raise InputError(
-            f"{place} is an address, and {what} is written to a file system",
-            remedy="Name a folder that every worker sees; copy a release to a bucket with "
-            "_manifest.json last",
+            f"{scratch} is an address, and the scratch folder lies on a file system",
+            remedy="Name a folder that every worker sees",
         )
 
 

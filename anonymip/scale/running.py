@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from anonymip.errors import AnonymipError, InputError, ReleaseWarning, argument
-from anonymip.files import put_folder, scratch_folder
 from anonymip.instances import Microdata, Schema
 from anonymip.instances.encoding import policy_of
 from anonymip.methods import find_method
@@ -31,17 +29,14 @@ from anonymip.scale.engines import (
     Engine,
     Runner,
     for_memory,
-    refuse_address,
     refuse_short_memory,
     started,
 )
 from anonymip.scale.part import Pace, PartResult, PartTask, Plan, Split, said_of, solve_part, split
 from anonymip.scale.sources import Batch, find_batches, frame_of, read_batch, source_of
 from anonymip.scale.survey import Wanted, Whole, look_at, samples_of, summed_up
+from anonymip.scale.targets import part_name, target_of
 from anonymip.solution import bound_text
-
-#: The manifest of a folder; readers of Parquet folders pass over names that begin like this.
-MANIFEST = "_manifest.json"
 
 
 @dataclass(frozen=True)
@@ -51,7 +46,7 @@ class ReleaseInParts:
     Parameters
     ----------
     folder
-        The folder.
+        The folder; of an address a text.
     manifest
         What it promises, as it stands in the folder's ``_manifest.json``.
     rows, parts, classes
@@ -69,7 +64,7 @@ class ReleaseInParts:
         Where Dask shows the run; None for nowhere.
     """
 
-    folder: Path
+    folder: Path | str
     manifest: dict[str, Any] = field(repr=False)
     rows: int
     parts: int
@@ -161,7 +156,8 @@ def anonymize_by_parts(
     k
         Records that must look alike.
     output
-        The folder to write. A release by parts that lies there is replaced.
+        The folder to write. A release by parts that lies there is replaced. Or an address that
+        fsspec writes, at which nothing lies: the manifest is written last.
     engine
         ``"local"``, ``"dask"``, ``"auto"`` or an :class:`Engine`.
     schema
@@ -203,8 +199,9 @@ def anonymize_by_parts(
     shown = [name for name in ("layout", "escape_formulas") if name in settings]
     layout: dict[str, Any] = {name: settings.pop(name) for name in shown}
     used = Engine(engine) if isinstance(engine, str) else engine
-    refuse_target(Path(output))
-    with source_of(table, _beside(Path(output), used)) as source:
+    target = target_of(output)
+    target.refuse()
+    with source_of(table, target.beside(used)) as source:
         task = Task(source, roles, asked, {"method": "auto", **settings}, layout)
         return run_by_parts(task, output, used, Budget(progress=progress))
 
@@ -219,11 +216,6 @@ def refuse_beside_parts(**given: object) -> None:
             )
 
 
-def _beside(target: Path, engine: Engine) -> Path:
-    """Return the place beside which the scratch folder of an output lies."""
-    return target if engine.scratch is None else Path(engine.scratch) / target.name
-
-
 def run_by_parts(
     task: Task,
     output: str | Path,
@@ -236,9 +228,9 @@ def run_by_parts(
     The second Ctrl-C ends it at once; nothing is left but a hidden folder, which the next run
     removes.
     """
-    watch, target = Stopwatch(), Path(output)
+    watch, target = Stopwatch(), target_of(output)
     budget = budget or Budget()
-    refuse_target(target)
+    target.refuse()
     batches, _ = find_batches(task.source, engine.part_rows)
     first = _first_look(task, batches[0])
     _refuse_unsuited(task, first)
@@ -249,26 +241,19 @@ def run_by_parts(
     refuse_short_memory(engine, largest, width)
     with ExitStack() as stack:
         stack.enter_context(budget.catching_interrupts())
-        scratch = stack.enter_context(scratch_folder(_beside(target, engine)))
-        # The parts lie where they can be renamed to their place at once.
-        ready = scratch if engine.scratch is None else stack.enter_context(scratch_folder(target))
+        scratch, ready = stack.enter_context(target.begun(engine))
         runner = stack.enter_context(started(engine, scratch, budget))
         if tell is not None and runner.link is not None:
             tell(f"Dask shows the run at {runner.link}")
         run = _Run(task, batches, first, engine, runner, budget, str(scratch))
         results, tree, whole = run.results()
         manifest = _manifest(task, results, tree, whole, first)
-        folder = ready / "release"
-        folder.mkdir()
-        for result in results:
-            _move(Path(result.file), folder / part_name(result.number))
         text = json.dumps(manifest, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-        (folder / MANIFEST).write_bytes(text.encode())
-        put_folder(folder, target)
+        target.put(ready, [Path(result.file) for result in results], text, budget)
         _warn(results, manifest)
         bound = manifest["bound"]
         return ReleaseInParts(
-            target,
+            target.place,
             manifest,
             manifest["n"],
             len(results),
@@ -279,38 +264,6 @@ def run_by_parts(
             watch.seconds,
             runner.link,
         )
-
-
-def part_name(number: int) -> str:
-    """Return the name of the file of a part."""
-    return f"part-{number:05}.parquet"
-
-
-def refuse_target(target: Path) -> None:
-    """Refuse an output that is a file, or a folder of something else than a release by parts."""
-    refuse_address(target, "a release by parts")
-    if target.suffix.lower() in (".csv", ".tsv", ".txt", ".data", ".xlsx", ".parquet", ".pq"):
-        raise InputError(
-            f"{target}: a release by parts is a folder of Parquet files",
-            remedy="Name a folder, such as release/",
-        )
-    if target.is_symlink() or (target.exists() and not target.is_dir()):
-        raise InputError(f"{target} is no folder", remedy="Name a folder")
-    if target.is_dir() and any(target.iterdir()) and not (target / MANIFEST).is_file():
-        raise InputError(
-            f"{target} is a folder that holds something else than a release by parts",
-            remedy="Name another folder, which is made",
-        )
-
-
-def _move(file: Path, place: Path) -> None:
-    try:
-        os.replace(file, place)
-    except OSError:
-        # The scratch folder lies on another file system.
-        import shutil
-
-        shutil.copyfile(file, place)
 
 
 def _first_look(task: Task, batch: Batch) -> Microdata:

@@ -49,7 +49,7 @@ def file_system(address: str) -> tuple[Any, str]:
         system, path = fsspec.core.url_to_fs(address)
     except (ImportError, ValueError) as error:
         raise InputError(
-            f"the address {address} cannot be read: {error}",
+            f"the address {address} cannot be used: {error}",
             remedy="Install the package of its file system, or give a path",
         ) from None
     return system, path
