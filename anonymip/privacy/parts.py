@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,6 +19,7 @@ from functools import partial
 from math import fsum
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
@@ -41,6 +43,7 @@ _NAMED = 20  # problems that are named of all parts together
 _DEEPEST = 200
 _SAME = 1e-9
 _ENTRY = {"file", "sha256", "n", "objective", "ncp", "missing", "homogeneous"}
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what a folder is named where a column has no value
 _PARQUET, _TEXT = (".parquet", ".pq"), (".csv", ".tsv", ".txt", ".data")
 
 #: Calls a function with each task and what is common to all: task by task, or on a cluster.
@@ -249,8 +252,13 @@ def _one_by_one(
     return [function(*task, common) for task in tasks]
 
 
-def _pieces(original: str) -> list[tuple[str, tuple[int, ...] | None]]:
-    """Return the files of the original, with the row groups that are read together."""
+#: A file, the row groups of it that are read together (None of a text file), and the columns whose
+#: value is said by the names of its folders.
+_Piece = tuple[str, tuple[int, ...] | None, dict[str, str | int | None]]
+
+
+def _pieces(original: str) -> list[_Piece]:
+    """Return the pieces of the original."""
     import fsspec
 
     system, path = fsspec.core.url_to_fs(original)
@@ -261,20 +269,43 @@ def _pieces(original: str) -> list[tuple[str, tuple[int, ...] | None]]:
         files = sorted(one for one in inner if Path(one).suffix.lower() in (*_PARQUET, *_TEXT))
     if not files or not system.exists(files[0]):
         raise InputError(f"there is no file {original}", remedy="Check the path")
-    pieces: list[tuple[str, tuple[int, ...] | None]] = []
-    for file in files:
+    pieces: list[_Piece] = []
+    for file, said in zip(
+        files, _said_by_folders([one[len(path) :] for one in files]), strict=True
+    ):
         if Path(file).suffix.lower() not in _PARQUET:
-            pieces.append((prefix + file, None))
+            pieces.append((prefix + file, None, said))
             continue
         sizes = _read(prefix + file, _sizes)
         groups: list[int] = []
         for group, size in enumerate(sizes):
             if groups and sum(sizes[one] for one in groups) + size > _BATCH:
-                pieces.append((prefix + file, tuple(groups)))
+                pieces.append((prefix + file, tuple(groups), said))
                 groups = []
             groups.append(group)
-        pieces.append((prefix + file, tuple(groups)))
+        pieces.append((prefix + file, tuple(groups), said))
     return pieces
+
+
+def _said_by_folders(files: Sequence[str]) -> list[dict[str, str | int | None]]:
+    """Return by file what its folders say of columns, such as country=DE.
+
+    A column is one of whole numbers where all its values are written as these are.
+    """
+    found: list[dict[str, str | int | None]] = []
+    for file in files:
+        pairs = [part.split("=", 1) for part in file.split("/")[:-1] if part.find("=") > 0]
+        found.append({unquote(name): unquote(value) for name, value in pairs})
+    for name in {name for one in found for name in one}:
+        holders = [one for one in found if name in one]
+        for one in holders:
+            if one[name] == _NO_VALUE:
+                one[name] = None
+        texts = [str(one[name]) for one in holders if one[name] is not None]
+        if all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text) for text in texts):
+            for one in holders:
+                one[name] = None if one[name] is None else int(str(one[name]))
+    return found
 
 
 def _hidden(inner: str) -> bool:
@@ -315,20 +346,16 @@ class _Sent:
     texts: dict[str, list[str]]
 
 
-def _send(
-    number: int, piece: tuple[str, tuple[int, ...] | None], common: _Common, **_: Any
-) -> _Sent:
-    """Write the records of a piece in the order of their parts, a row group for each part.
-
-    The piece comes as its number, file and row groups.
-    """
+def _send(number: int, piece: _Piece, common: _Common, **_: Any) -> _Sent:
+    """Write the records of a piece in the order of their parts, a row group for each part."""
     import pyarrow as pa
     from pyarrow import parquet
 
     claims, known = read_manifest(common.document, ""), read_schema(common.schema) or Schema()
-    file, groups = piece
+    file, groups, said = piece
     if groups is None:
         frame = _text_frame(file, claims, known, common)
+        frame = frame.assign(**{n: "" if one is None else str(one) for n, one in said.items()})
         table = pa.Table.from_pandas(frame, preserve_index=False)
     else:
         table = _read(file, lambda opened: opened.read_row_groups(list(groups)))
@@ -337,6 +364,8 @@ def _send(
             for one in table.schema
         ]
         table = table.cast(pa.schema(kinds)).replace_schema_metadata()
+        for name, value in said.items():
+            table = table.append_column(name, pa.repeat(pa.scalar(value), table.num_rows))
     columns = _identifiers(table, file, claims)
     tokens = claims.table.tokens if known.tokens is None else known.tokens
     mark = common.decimal or known.decimal or claims.table.decimal

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import unquote
 
 import pandas as pd
 import pyarrow as pa
@@ -21,6 +23,12 @@ from anonymip.scale.engines import is_dask
 
 #: Endings of files of a folder that are read as text.
 _TEXT = (".csv", ".tsv", ".txt", ".data")
+#: What the name of a folder says where a column has no value in the files below it.
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+#: Columns and the value of each, of the type that it has in all files.
+Partition = tuple[tuple[str, pa.Scalar], ...]
 
 
 @dataclass(frozen=True)
@@ -29,13 +37,15 @@ class Batch:
 
     `file`: its path or address. `groups`: row groups of a Parquet file; None for a whole text file.
     `first`: row of the file that they begin with, from 0. `rows`: how many, -1 where only reading
-    tells.
+    tells. `partition`: columns that have one value in all rows of the file, which the names of its
+    folders say.
     """
 
     file: str
     groups: tuple[int, ...] | None
     first: int = 0
     rows: int = -1
+    partition: Partition = ()
 
     def __str__(self) -> str:
         return self.file if not self.first else f"{self.file}, rows from {self.first + 1:,} on"
@@ -59,7 +69,8 @@ def find_batches(source: str, most: int) -> tuple[list[Batch], list[str]]:
     """Return the batches of a table in the order of its files, and the names of its columns.
 
     `source`: a file, or a folder whose files are the table, hidden ones and those that begin with
-    an underscore left aside. `most`: rows of a batch, where row groups allow it.
+    an underscore left aside; folders named as ``country=DE`` say the value of a column. `most`:
+    rows of a batch, where row groups allow it.
 
     Raises InputError if there is nothing, a file is no Parquet, or lacks a column of the first.
     """
@@ -75,18 +86,65 @@ def find_batches(source: str, most: int) -> tuple[list[Batch], list[str]]:
         )
     batches: list[Batch] = []
     names: list[str] = []
-    for file in files:
+    for file, partition in zip(files, _partitions(files, path, prefix), strict=True):
         told = prefix + file
         if _ending(file) not in PARQUET:
-            batches.append(Batch(told, None))
+            batches.append(Batch(told, None, partition=partition))
             continue
         with _opened(told) as table:
             here = [str(name) for name in table.schema_arrow.names]
             sizes = [table.metadata.row_group(g).num_rows for g in range(table.num_row_groups)]
+        here += _apart(told, here, partition)
         names = names or here
         refuse_lacking(told, names, here)
-        batches += _grouped(told, sizes, most)
+        batches += (replace(one, partition=partition) for one in _grouped(told, sizes, most))
     return batches, names
+
+
+def _partitions(files: Sequence[str], folder: str, prefix: str) -> list[Partition]:
+    """Return the columns that the folders of each file say, of one type in all files.
+
+    Whole numbers are numbers where all values are written as these are, so that 01 stays a text.
+    """
+    found: list[dict[str, str | None]] = []
+    for file in files:
+        inner = PurePosixPath(file[len(folder) :]).parent.parts
+        said = [part.partition("=") for part in inner if part.find("=") > 0]
+        found.append(
+            {
+                unquote(name): None if value == _NO_VALUE else unquote(value)
+                for name, _, value in said
+            }
+        )
+        if list(found[-1]) != list(found[0]):
+            raise InputError(
+                f"{prefix}{file} lies in folders that name other columns than those of the first "
+                "file, as country=DE does",
+                remedy="Have all files in folders of the same columns",
+            )
+    kinds = {
+        name: pa.int64() if all(map(_is_whole, (one[name] for one in found))) else pa.string()
+        for name in found[0]
+    }
+    return [
+        tuple((name, pa.scalar(value).cast(kinds[name])) for name, value in one.items())
+        for one in found
+    ]
+
+
+def _is_whole(text: str | None) -> bool:
+    return text is None or re.fullmatch(r"0|-?[1-9]\d{0,17}", text, re.ASCII) is not None
+
+
+def _apart(file: str, names: Sequence[str], partition: Partition) -> list[str]:
+    """Return the columns that folders say; refuse those that the file has itself."""
+    for name, _ in partition:
+        if name in names:
+            raise InputError(
+                f"{file} has a column {name!r}, which its folder names as well",
+                remedy="Take it out of the file, or rename the folder",
+            )
+    return [name for name, _ in partition]
 
 
 def refuse_lacking(file: str, wanted: Sequence[str], there: Sequence[str]) -> None:
@@ -145,13 +203,21 @@ def read_batch(batch: Batch, form: TableFormat, columns: Sequence[str] | None = 
 
     Raises InputError naming the file if it cannot be read or lacks one.
     """
+    said = dict(batch.partition)
     if batch.groups is None:
         with _here(batch.file) as file:
             frame = read_table(file, form)
+        _apart(batch.file, list(frame.columns), batch.partition)
+        # All cells of a text file are texts.
+        texts = {name: str(one.as_py()) if one.is_valid else "" for name, one in said.items()}
+        frame = frame.assign(**texts)
         refuse_lacking(batch.file, columns or (), list(frame.columns))
         return pa.Table.from_pandas(frame[list(columns or frame.columns)], preserve_index=False)
     with _opened(batch.file) as file:
-        table = file.read_row_groups(list(batch.groups), columns=columns)
+        wanted = None if columns is None else [name for name in columns if name not in said]
+        table = file.read_row_groups(list(batch.groups), columns=wanted)
+    for name, value in said.items():
+        table = table.append_column(name, pa.repeat(value, table.num_rows))
     return _plain(table.select(list(columns)) if columns is not None else table)
 
 
