@@ -140,7 +140,7 @@ def _one_by_one(
     for number, task in enumerate(tasks):
         found.append(run(number, task))
         said = {} if said_of is None else said_of(found[-1])
-        budget.report(phase, done=number + 1, total=len(tasks), **said)
+        budget.report(phase, **{"done": number + 1, "total": len(tasks), **said})
     return found
 
 
@@ -161,7 +161,7 @@ def _attend(
             ended += 1
             if reports is None:
                 said = {} if said_of is None else said_of(found)
-                budget.report(phase, done=ended, total=len(futures), **said)
+                budget.report(phase, **{"done": ended, "total": len(futures), **said})
         if budget.is_interrupted:
             for own in budgets:
                 own.interrupt()

@@ -241,6 +241,11 @@ def prepare() -> None:
     _pool.give_back(_pool.take(solver_failure))
 
 
+def end_idle_workers() -> None:
+    """End the workers that wait for a task: what they have taken of the memory is given back."""
+    _pool.end()
+
+
 def _working_directory() -> str | None:
     try:
         return os.getcwd()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from anonymip.errors import (
+    AnonymipError,
     InputError,
     Interrupted,
     MemoryShort,
@@ -20,13 +22,16 @@ from anonymip.errors import (
     unknown_name,
 )
 from anonymip.runtime.budget import Budget
-from anonymip.runtime.memory import in_words, memory_at_hand
+from anonymip.runtime.memory import Memory, in_words, memory_at_hand
 from anonymip.runtime.side_by_side import run_side_by_side, workers_of
+from anonymip.runtime.worker_pool import end_idle_workers
 
 _KINDS = ("local", "dask", "auto")
 #: Times that a part may take a worker with it before the run is given up.
 _DEATHS = 3
 _POLL = 0.05
+#: Seconds between two looks at the memory.
+_LOOK = 0.1
 #: Seconds in which a scheduler has to answer.
 _ANSWER = 10
 
@@ -98,11 +103,13 @@ class WorkerMemory:
     """What a worker holds, in bytes; measured by ``python -m benchmarks parts``.
 
     `started`: the interpreter with its libraries and kernels. `cell`: of a cell of its part that is
-    solved, published and verified.
+    solved, published and verified. `least`: what must be left of the memory while parts are solved
+    here; the system ends processes where nothing is.
     """
 
     started: float = 300e6
     cell: float = 400.0
+    least: float = 200e6
 
     def needed(self, rows: int, columns: int) -> float:
         """Return about how many bytes a part of so many rows takes."""
@@ -273,9 +280,38 @@ def refuse_stopped(budget: Budget) -> None:
         raise Interrupted("the run was stopped; nothing was written", remedy="Start it again")
 
 
+@contextmanager
+def _watching(budget: Budget) -> Iterator[tuple[Budget, list[Memory]]]:
+    """Give a budget that ends with another or when memory is short; what was left then is listed.
+
+    Read ten times a second by a thread: work in this process cannot look at it itself.
+    """
+    own, short, over = Budget(budget.deadline, budget.progress), list[Memory](), threading.Event()
+
+    def watch() -> None:
+        while not over.wait(_LOOK):
+            left = None if short else memory_at_hand()
+            if left is not None and left.bytes < MEMORY.least:
+                short.append(left)
+            if short or budget.is_interrupted:
+                own.interrupt()
+
+    thread = threading.Thread(target=watch, name="anonymip-memory", daemon=True)
+    thread.start()
+    try:
+        yield own, short
+    finally:
+        over.set()
+        thread.join()
+
+
 @dataclass
 class LocalRunner:
-    """Tasks one after the other in this process, or in several processes."""
+    """Tasks one after the other in this process, or in several processes.
+
+    Where memory is short while heavy ones run, those that have not ended are done once more, one
+    after the other; where it is short even then the run ends.
+    """
 
     jobs: int
     budget: Budget
@@ -292,30 +328,75 @@ class LocalRunner:
         said_of: Callable[[Any], Mapping[str, Any]] = _nothing,
     ) -> list[Any]:
         """Return `function` of each task."""
-        if self.jobs > 1 and len(tasks) > 1:
-            calls = [partial(_called, function, (*task, common)) for task in tasks]
-            found = run_side_by_side(
+        found: dict[int, Any] = {}
+        self.budget.report(phase, done=0, total=len(tasks))
+
+        def said(numbered: tuple[int, Any]) -> Mapping[str, Any]:
+            number, result = numbered
+            found[number] = result
+            return {**said_of(result), "done": len(found), "total": len(tasks)}
+
+        for jobs in dict.fromkeys((self.jobs, 1)):
+            calls = [
+                partial(_called, function, number, (*task, common))
+                for number, task in enumerate(tasks)
+                if number not in found
+            ]
+            with ExitStack() as stack:
+                budget, short = self.budget, list[Memory]()
+                if heavy:
+                    budget, short = stack.enter_context(_watching(self.budget))
+                try:
+                    self._run(calls, budget, jobs, heavy, phase, said)
+                except (Interrupted, MemoryShort) as error:
+                    refuse_stopped(self.budget)
+                    if not short and not isinstance(error, MemoryShort):
+                        raise
+                    if jobs == 1:
+                        raise _short_of(phase, short, error) from None
+                    end_idle_workers()
+                    continue
+            break
+        return [found[number] for number in range(len(tasks))]
+
+    def _run(
+        self,
+        calls: Sequence[Callable[[Budget], tuple[int, Any]]],
+        budget: Budget,
+        jobs: int,
+        heavy: bool,
+        phase: str,
+        said: Callable[[tuple[int, Any]], Mapping[str, Any]],
+    ) -> None:
+        if jobs > 1 and len(calls) > 1:
+            run_side_by_side(
                 calls,
-                self.budget,
-                jobs=self.jobs,
+                budget,
+                jobs=jobs,
                 in_processes=heavy,
                 phase=phase,
                 by_task=True,
-                said_of=said_of,
+                said_of=said,
             )
-            refuse_stopped(self.budget)
-            return found
-        results: list[Any] = []
-        self.budget.report(phase, done=0, total=len(tasks))
-        for task in tasks:
-            refuse_stopped(self.budget)
-            results.append(function(*task, common, budget=self.budget))
-            self.budget.report(phase, done=len(results), total=len(tasks), **said_of(results[-1]))
-        return results
+            refuse_stopped(budget)
+            return
+        for call in calls:
+            refuse_stopped(budget)
+            budget.report(phase, **said(call(budget)))
 
 
-def _called(function: Callable[..., Any], arguments: tuple[Any, ...], budget: Budget) -> Any:
-    return function(*arguments, budget=budget)
+def _short_of(phase: str, short: Sequence[Memory], error: AnonymipError) -> MemoryShort:
+    """Return the error of parts that take more memory than there is, one after the other too."""
+    what = f"memory ended: {short[0]} are left" if short else error.message
+    return MemoryShort(
+        f"{phase}: {what}", remedy=f"Use a smaller {argument('part_rows', ...)}, or more memory"
+    )
+
+
+def _called(
+    function: Callable[..., Any], number: int, arguments: tuple[Any, ...], budget: Budget
+) -> tuple[int, Any]:
+    return number, function(*arguments, budget=budget)
 
 
 def _same(value: Any) -> Any:

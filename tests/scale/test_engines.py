@@ -14,9 +14,11 @@ import pytest
 
 import anonymip
 from anonymip import Engine, InputError
+from anonymip.errors import MemoryShort
 from anonymip.privacy.parts import verify_parts
 from anonymip.runtime.budget import Budget, Progress
-from anonymip.scale.engines import WorkerMemory, started
+from anonymip.runtime.memory import Memory
+from anonymip.scale.engines import LocalRunner, WorkerMemory, started
 from tests.scale.test_running import people, released
 
 __all__ = ["people"]
@@ -177,3 +179,64 @@ def test_auto_takes_one_part_where_memory_allows(
     monkeypatch.setattr("anonymip.scale.engines.MEMORY", WorkerMemory(cell=1e15))
     monkeypatch.setattr("anonymip.scale.running.refuse_short_memory", lambda *_: None)
     assert released(people, tmp_path / "parts", engine=engine).parts > 2
+
+
+def _memory_after(monkeypatch: pytest.MonkeyPatch, answers: list[int]) -> None:
+    """Have the memory that is left be so many bytes at each look, the last one at all others."""
+    left = iter(answers)
+    now = [answers[0]]
+
+    def at_hand() -> Memory:
+        now[0] = next(left, now[0])
+        return Memory(now[0], "limit of a test")
+
+    monkeypatch.setattr("anonymip.scale.engines.memory_at_hand", at_hand)
+    monkeypatch.setattr("anonymip.scale.engines._LOOK", 0.001)
+    monkeypatch.setattr("anonymip.scale.running.refuse_short_memory", lambda *_: None)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_memory_is_watched_while_parts_are_solved(
+    people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    """Where it is short even for one part after the other the run ends; nothing is left of it."""
+    _memory_after(monkeypatch, [50_000_000])
+    engine = Engine("local", workers=workers, part_rows=60)
+    with pytest.raises(MemoryShort, match=r"solving parts: memory ended: 50 MB \(limit") as told:
+        released(people, tmp_path / "release", engine=engine, method="local-search")
+    assert told.value.remedy == "Use a smaller part_rows=..., or more memory"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["people"]
+
+
+def test_parts_that_have_no_memory_side_by_side_go_one_after_the_other(
+    people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The release is the same, and progress goes on to its end."""
+    released(people, tmp_path / "expected", method="local-search")
+    _memory_after(monkeypatch, [50_000_000, 10**12])
+    told: list[Progress] = []
+    engine = Engine("local", workers=2, part_rows=60)
+    found = released(
+        people,
+        tmp_path / "release",
+        engine=engine,
+        method="local-search",
+        progress=told.append,
+    )
+    assert files_of(tmp_path / "release") == files_of(tmp_path / "expected")
+    solved = [one.done for one in told if one.phase == "solving parts"]
+    assert solved == [*range(found.parts + 1)]
+    assert told[-1].incumbent == pytest.approx(found.objective)
+
+
+def _ended(number: int, parent: int, _: object, *, budget: Budget) -> int:
+    """End the process, unless it is the one that asks."""
+    if os.getpid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_workers_that_the_system_ends_are_done_without() -> None:
+    """What it kills for want of memory is done once more, one task after the other."""
+    tasks = [(number, os.getpid()) for number in range(3)]
+    assert LocalRunner(2, Budget()).map(_ended, tasks, None, "working", heavy=True) == [0, 1, 2]
