@@ -238,7 +238,7 @@ def count_formulas(frame: pd.DataFrame) -> dict[str, int]:
     counts = {
         str(name): sum(
             count
-            for text, count in Counter(_texts(frame[name])).items()
+            for text, count in _texts(frame[name]).items()
             if is_formula(text) and not is_number_text(text.replace(",", "."))
         )
         for name in frame.columns
@@ -273,11 +273,16 @@ def _escaped(text: str) -> str:
     return f"'{text}" if text.startswith("'") or is_formula(text) else text
 
 
-def _texts(column: pd.Series) -> list[str]:
-    """Return the texts of a column as a file shows them, without those that are no formulas."""
+def _texts(column: pd.Series) -> Mapping[str, int]:
+    """Return how many cells show each text, without texts that are no formulas for their kind."""
     if pd.api.types.is_numeric_dtype(column):
         # The texts of numbers are plain numbers, but for the infinite ones.
         if not pd.api.types.is_float_dtype(column):
-            return []
+            return {}
         column = column[np.isinf(column.to_numpy(np.float64, na_value=np.nan))]
-    return [str(value) for value in column[column.notna()].astype(object)]
+    values = column[column.notna()].astype(object)
+    if pd.api.types.infer_dtype(values, skipna=False) != "string":
+        # What is equal may have different texts: 1, True and 1.0.
+        return Counter(map(str, values))
+    place, texts = pd.factorize(values.to_numpy())
+    return dict(zip(map(str, texts), np.bincount(place).tolist(), strict=True))

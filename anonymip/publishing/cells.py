@@ -9,15 +9,16 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from anonymip.assignments import Description
 from anonymip.instances import Attribute
 from anonymip.instances.columns import is_number_text
+from anonymip.runtime.arrays import Ints
 from anonymip.solution import Solution
 
 _STAR = "*"
@@ -41,9 +42,14 @@ def published_columns(solution: Solution, a: int, layout: str) -> dict[str, Any]
     microdata = solution.problem.microdata
     attribute = microdata.attributes[a]
     classes = solution.classes
-    labels = np.arange(microdata.n) if classes is None else classes.labels
-    _, firsts, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    if classes is None:
+        firsts = inverse = np.arange(microdata.n)
+    else:
+        _, firsts, inverse = np.unique(classes.labels, return_index=True, return_inverse=True)
     cells = solution.description
+    if attribute.publish == "range":
+        # Classes are many, and a cover has a set for each row: of ranges there are far fewer.
+        firsts, inverse = _distinct_ranges(cells, a, firsts, inverse.ravel())
     starred = cells.suppressed[firsts, a]
 
     mark = microdata.table.decimal
@@ -62,7 +68,6 @@ def published_columns(solution: Solution, a: int, layout: str) -> dict[str, Any]
         ends = list(zip(lower.tolist(), upper.tolist(), starred.tolist(), strict=True))
         beyond, label = microdata.beyond[a], microdata.table.label
 
-        @cache  # A cover has a set for each row, and far fewer ranges.
         def written(lower: float, upper: float, gone: bool) -> tuple[str, ...]:
             """Return a cell, of two columns its ends; one that is not shown has none."""
             if gone or upper == beyond:
@@ -78,10 +83,25 @@ def published_columns(solution: Solution, a: int, layout: str) -> dict[str, Any]
         return dict(zip(names, columns, strict=True))
     if attribute.hierarchy is not None:
         names = attribute.hierarchy.tree.labels
-        return {attribute.name: spread([_text(names[cells.nodes[i, a]]) for i in firsts])}
+        return {attribute.name: spread([_text(names[cells.nodes[i, a]]) for i in firsts.tolist()])}
     level = microdata.levels[a]
     write = _number_set if attribute.is_numeric else _text_set
-    return {attribute.name: spread([write(level[cells.members.of(i, a)]) for i in firsts])}
+    return {attribute.name: spread([write(level[cells.members.of(i, a)]) for i in firsts.tolist()])}
+
+
+def _distinct_ranges(cells: Description, a: int, firsts: Ints, inverse: Ints) -> tuple[Ints, Ints]:
+    """Return of each range of an attribute one record that shows it, and which each record shows.
+
+    `firsts`: a record of each class. `inverse`: (n,) the class of each record.
+    """
+    ends = [cells.lower[firsts, a] + 0.0, cells.upper[firsts, a] + 0.0]
+    codes = [pd.factorize(one, use_na_sentinel=False)[0] for one in ends]
+    shown = codes[0] * (int(codes[1].max(initial=0)) + 1) + codes[1]
+    shown = 2 * shown + cells.suppressed[firsts, a]
+    range_of, ranges = pd.factorize(shown)
+    first = np.empty(len(ranges), np.int64)
+    first[range_of[::-1]] = np.arange(len(firsts))[::-1]
+    return firsts[first], range_of[inverse]
 
 
 def end_places(columns: Sequence[Mapping[str, Any]]) -> list[int]:
