@@ -16,25 +16,33 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-#: Millions of records, method, engine ("" for the whole table at once), workers, rows of a part.
-_RUNS: tuple[tuple[int, str, str, int, int], ...] = (
-    (1, "greedy-search", "", 1, 0),
-    (1, "greedy-search", "local", 1, 250_000),
-    (1, "greedy-search", "local", 1, 100_000),
-    (1, "greedy-search", "local", 1, 25_000),
-    (1, "mondrian", "", 1, 0),
-    (1, "mondrian", "local", 1, 250_000),
-    (1, "local-search", "", 1, 0),
-    (1, "local-search", "local", 1, 250_000),
-    (1, "nh", "", 1, 0),
-    (1, "nh", "local", 1, 250_000),
-    (1, "greedy-search", "dask", 1, 250_000),
-    (2, "greedy-search", "dask", 2, 250_000),
-    (10, "greedy-search", "local", 2, 250_000),
-    (10, "mondrian", "local", 2, 250_000),
-    (10, "nh", "local", 2, 250_000),
+#: Millions of records, method, engine ("" for the whole table at once), workers, rows of a part, k.
+_Runs = tuple[tuple[int, str, str, int, int, int], ...]
+_RUNS: _Runs = (
+    (1, "greedy-search", "", 1, 0, 10),
+    (1, "greedy-search", "local", 1, 250_000, 10),
+    (1, "greedy-search", "local", 1, 100_000, 10),
+    (1, "greedy-search", "local", 1, 25_000, 10),
+    (1, "mondrian", "", 1, 0, 10),
+    (1, "mondrian", "local", 1, 250_000, 10),
+    (1, "local-search", "", 1, 0, 10),
+    (1, "local-search", "local", 1, 250_000, 10),
+    (1, "nh", "", 1, 0, 10),
+    (1, "nh", "local", 1, 250_000, 10),
 )
-_K = 10
+#: What a second worker is worth: twice the rows in twice the processes. Means something on a
+#: machine with nobody else on it.
+_WEAK: _Runs = (
+    (1, "greedy-search", "dask", 1, 250_000, 10),
+    (2, "greedy-search", "dask", 2, 250_000, 10),
+    (1, "greedy-search", "local", 1, 250_000, 10),
+    (2, "greedy-search", "local", 2, 250_000, 10),
+)
+_TEN_MILLION: _Runs = tuple(
+    (10, method, "local", 2, 250_000, 10)
+    for method in ("greedy-search", "mondrian", "local-search", "nh")
+)
+_BY_K: _Runs = tuple((1, "greedy-search", "local", 1, 250_000, k) for k in (2, 5, 10, 25, 50, 100))
 _RUN = """
 import json, sys, warnings
 import anonymip
@@ -64,12 +72,32 @@ if __name__ == "__main__":
 """
 
 
-def parts(runs: tuple[tuple[int, str, str, int, int], ...] = _RUNS) -> Iterator[dict[str, Any]]:
+def parts() -> Iterator[dict[str, Any]]:
+    """Yield what a million records lose and take by parts and as a whole."""
+    return _measured(_RUNS)
+
+
+def parts_of_ten_million() -> Iterator[dict[str, Any]]:
+    """Yield what methods lose and take on the same ten million records."""
+    return _measured(_TEN_MILLION)
+
+
+def parts_by_workers() -> Iterator[dict[str, Any]]:
+    """Yield what a million records take on one worker, and two million on two."""
+    return _measured(_WEAK)
+
+
+def parts_by_k() -> Iterator[dict[str, Any]]:
+    """Yield what a million records take by k."""
+    return _measured(_BY_K)
+
+
+def _measured(runs: _Runs) -> Iterator[dict[str, Any]]:
     """Yield what each run writes, takes and holds; tables are made beforehand."""
     from anonymip.instances import census
 
     with tempfile.TemporaryDirectory() as scratch:
-        for millions, method, kind, workers, rows in runs:
+        for millions, method, kind, workers, rows, k in runs:
             folder = Path(scratch) / f"{millions}"
             folder.mkdir(exist_ok=True)
             names: list[str] = []
@@ -87,7 +115,7 @@ def parts(runs: tuple[tuple[int, str, str, int, int], ...] = _RUNS) -> Iterator[
                 kind,
                 workers,
                 rows,
-                _K,
+                k,
             ]
             command = [sys.executable, "-c", _RUN, json.dumps(given)]
             began = time.perf_counter()
@@ -99,7 +127,7 @@ def parts(runs: tuple[tuple[int, str, str, int, int], ...] = _RUNS) -> Iterator[
                 raise RuntimeError(f"{method} by {kind or 'no engine'} ended with {status}")
             yield {
                 "records": millions * 1_000_000,
-                "k": _K,
+                "k": k,
                 "method": method,
                 "engine": kind or "none",
                 "workers": workers,

@@ -23,7 +23,7 @@ from benchmarks.heuristics import HEURISTICS, row_of, warm_up
 from benchmarks.leaderboard import leaderboard
 from benchmarks.memory import memory
 from benchmarks.microaggregation import microaggregation
-from benchmarks.parts import parts
+from benchmarks.parts import parts, parts_by_k, parts_by_workers, parts_of_ten_million
 from benchmarks.patterns import guarantees, levels, pattern_greedy, pattern_proofs
 from benchmarks.peers import peers
 from benchmarks.publishing import publishing
@@ -124,6 +124,9 @@ BENCHMARKS = (
     Benchmark("publishing", publishing),
     Benchmark("memory", memory),
     Benchmark("parts", parts),
+    Benchmark("parts-ten-million", parts_of_ten_million),
+    Benchmark("parts-workers", parts_by_workers),
+    Benchmark("parts-k", parts_by_k),
     Benchmark("formulations", formulations),
     Benchmark("hand-over", hand_over),
     Benchmark("freeform", freeform),
