@@ -10,16 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import fsum
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
@@ -33,18 +31,23 @@ from anonymip.privacy.reading.hierarchies import Paths
 from anonymip.privacy.reading.manifest_entries import Column, refuse
 from anonymip.privacy.reading.original import Schema, missing_in, read_schema, with_points
 from anonymip.privacy.reading.release_manifest import Manifest, read_manifest
+from anonymip.privacy.reading.stored_files import (
+    Piece,
+    file_here,
+    group_of,
+    names_in,
+    pieces_of,
+    read_parquet,
+)
 from anonymip.privacy.reading.text_tables import TextColumn, distinct, read_table
 from anonymip.privacy.verification import Verification, verify
 
 MANIFEST = "_manifest.json"  # the manifest of a folder
-_BATCH = 250_000  # rows that are read at a time, where row groups allow it
 _NAMED = 20  # problems that are named of all parts together
 #: Cuts above one another, at most.
 _DEEPEST = 200
 _SAME = 1e-9
 _ENTRY = {"file", "sha256", "n", "objective", "ncp", "missing", "homogeneous"}
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what a folder is named where a column has no value
-_PARQUET, _TEXT = (".parquet", ".pq"), (".csv", ".tsv", ".txt", ".data")
 
 #: Calls a function with each task and what is common to all: task by task, or on a cluster.
 Run = Callable[..., list[Any]]
@@ -94,7 +97,7 @@ def verify_parts(
         common = _Common(
             document, cuts, str(scratch), schema, separator, encoding, decimal, hierarchies, k
         )
-        pieces = _pieces(str(original))
+        pieces = pieces_of(str(original))
         numbered = [*enumerate(pieces)]
         sent: list[_Sent] = run(_send, numbered, common, "reading the original")
         common = replace(common, domains=_domains(claims, sent))
@@ -108,7 +111,7 @@ def verify_parts(
 
 
 def _document(folder: str) -> dict[str, Any]:
-    with _here(folder, MANIFEST) as path:
+    with file_here(folder, MANIFEST) as path:
         if path is None:
             raise InputError(
                 f"there is no manifest {MANIFEST} at {folder}: it is written last, and what has "
@@ -118,59 +121,6 @@ def _document(folder: str) -> dict[str, Any]:
         read_manifest(path, folder)  # refuses what is no manifest
         document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return document
-
-
-@contextmanager
-def _here(folder: str, name: str) -> Iterator[Path | None]:
-    """Give the path of a file of a release, at an address that of a copy; None if there is none."""
-    if "://" not in folder:
-        path = Path(folder) / name
-        yield path if path.is_file() else None
-        return
-    system, place = _system_of(folder)
-    with tempfile.TemporaryDirectory() as local:
-        copy = Path(local) / name
-        with _reading(f"{folder}/{name}"):
-            try:
-                system.get_file(f"{place}/{name}", str(copy))
-            except FileNotFoundError:
-                copy.unlink(missing_ok=True)
-        yield copy if copy.is_file() else None
-
-
-@contextmanager
-def _reading(what: str) -> Iterator[None]:
-    """Say what cannot be read; packages of file systems raise errors of many kinds."""
-    try:
-        yield
-    except Exception as error:  # noqa: BLE001
-        raise InputError(
-            f"{what} cannot be read ({type(error).__name__})",
-            remedy="Check the address, and the credentials that its file system finds",
-        ) from None
-
-
-def _system_of(folder: str) -> tuple[Any, str]:
-    import fsspec
-
-    try:
-        system, place = fsspec.core.url_to_fs(folder)
-    except (ImportError, ValueError) as error:
-        raise InputError(
-            f"the address {folder} cannot be used: {error}",
-            remedy="Install the package of its file system, or give a path",
-        ) from None
-    return system, str(place).rstrip("/")
-
-
-def _files_of(folder: str) -> set[str]:
-    """Return the names of what a folder holds, here or at an address."""
-    if "://" not in folder:
-        return {one.name for one in Path(folder).iterdir()}
-    system, place = _system_of(folder)
-    with _reading(folder):
-        found = [str(one).rstrip("/") for one in system.ls(place, detail=False)]
-    return {one.rpartition("/")[2] for one in found if one.strip("/") != place.strip("/")}
 
 
 @dataclass(frozen=True)
@@ -252,87 +202,6 @@ def _one_by_one(
     return [function(*task, common) for task in tasks]
 
 
-#: A file, the row groups of it that are read together (None of a text file), and the columns whose
-#: value is said by the names of its folders.
-_Piece = tuple[str, tuple[int, ...] | None, dict[str, str | int | None]]
-
-
-def _pieces(original: str) -> list[_Piece]:
-    """Return the pieces of the original."""
-    import fsspec
-
-    system, path = fsspec.core.url_to_fs(original)
-    prefix = f"{original.partition('://')[0]}://" if "://" in original else ""
-    files = [path]
-    if system.isdir(path):
-        inner = [one for one in system.find(path) if not _hidden(one[len(path) :])]
-        files = sorted(one for one in inner if Path(one).suffix.lower() in (*_PARQUET, *_TEXT))
-    if not files or not system.exists(files[0]):
-        raise InputError(f"there is no file {original}", remedy="Check the path")
-    pieces: list[_Piece] = []
-    for file, said in zip(
-        files, _said_by_folders([one[len(path) :] for one in files]), strict=True
-    ):
-        if Path(file).suffix.lower() not in _PARQUET:
-            pieces.append((prefix + file, None, said))
-            continue
-        sizes = _read(prefix + file, _sizes)
-        groups: list[int] = []
-        for group, size in enumerate(sizes):
-            if groups and sum(sizes[one] for one in groups) + size > _BATCH:
-                pieces.append((prefix + file, tuple(groups), said))
-                groups = []
-            groups.append(group)
-        pieces.append((prefix + file, tuple(groups), said))
-    return pieces
-
-
-def _said_by_folders(files: Sequence[str]) -> list[dict[str, str | int | None]]:
-    """Return by file what its folders say of columns, such as country=DE.
-
-    A column is one of whole numbers where all its values are written as these are.
-    """
-    found: list[dict[str, str | int | None]] = []
-    for file in files:
-        pairs = [part.split("=", 1) for part in file.split("/")[:-1] if part.find("=") > 0]
-        found.append({unquote(name): unquote(value) for name, value in pairs})
-    for name in {name for one in found for name in one}:
-        holders = [one for one in found if name in one]
-        for one in holders:
-            if one[name] == _NO_VALUE:
-                one[name] = None
-        texts = [str(one[name]) for one in holders if one[name] is not None]
-        if all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text) for text in texts):
-            for one in holders:
-                one[name] = None if one[name] is None else int(str(one[name]))
-    return found
-
-
-def _hidden(inner: str) -> bool:
-    return any(part.startswith((".", "_")) for part in inner.split("/"))
-
-
-def _sizes(file: Any) -> list[int]:
-    return [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
-
-
-def _group(group: int, file: Any) -> Any:
-    return file.read_row_group(group)
-
-
-def _read(file: str, take: Callable[[Any], Any]) -> Any:
-    """Return what is taken of a Parquet file, opened at its path or address."""
-    import fsspec
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        with fsspec.open(file, "rb") as stream:
-            return take(parquet.ParquetFile(stream))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{file} is not a readable Parquet file", remedy="Check it") from error
-
-
 @dataclass(frozen=True)
 class _Sent:
     """Where the records of a piece lie by part, and what it holds of columns without a domain.
@@ -346,7 +215,7 @@ class _Sent:
     texts: dict[str, list[str]]
 
 
-def _send(number: int, piece: _Piece, common: _Common, **_: Any) -> _Sent:
+def _send(number: int, piece: Piece, common: _Common, **_: Any) -> _Sent:
     """Write the records of a piece in the order of their parts, a row group for each part."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -358,7 +227,7 @@ def _send(number: int, piece: _Piece, common: _Common, **_: Any) -> _Sent:
         frame = frame.assign(**{n: "" if one is None else str(one) for n, one in said.items()})
         table = pa.Table.from_pandas(frame, preserve_index=False)
     else:
-        table = _read(file, lambda opened: opened.read_row_groups(list(groups)))
+        table = read_parquet(file, lambda opened: opened.read_row_groups(list(groups)))
         kinds = [
             one.with_type(one.type.value_type) if pa.types.is_dictionary(one.type) else one
             for one in table.schema
@@ -498,7 +367,7 @@ def _verify_part(
 
     if not places:
         return "has no record of the original"
-    tables = [_read(at, partial(_group, group)) for at, group in places]
+    tables = [read_parquet(at, partial(group_of, group)) for at, group in places]
     records = pa.concat_tables(tables, promote_options="permissive")
     document = common.document
     columns = [
@@ -519,7 +388,7 @@ def _verify_part(
         "gap": None,
         "status": "heuristic",
     }
-    with _here(folder, entry["file"]) as file:
+    with file_here(folder, entry["file"]) as file:
         if file is None:
             return "is not there"
         return verify(
@@ -538,7 +407,7 @@ def _whole_problems(
 ) -> list[str]:
     """Return where the claims of the whole are not the sums of those of the parts."""
     problems = []
-    there = _files_of(folder) - {MANIFEST}
+    there = names_in(folder) - {MANIFEST}
     foreign = len(there - {entry["file"] for entry in entries})
     if foreign:
         problems.append(f"The folder holds {foreign} files that the manifest does not name.")
