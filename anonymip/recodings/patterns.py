@@ -73,7 +73,8 @@ class PatternGuided(PricedSuppression, _Masked):
         Raises InputError if the mask names another column, there are limits, or a suppressed record
         has a price of its own where rows of stars only are no suppressed records.
         """
-        if self.suppression_price is not None and self.stars(problem).all(axis=1).any():
+        stars = self.stars(problem)
+        if self.suppression_price is not None and stars.all(axis=1).any():
             raise InputError(
                 f"{argument('suppression_price')} would be charged for rows of stars only too, "
                 "which the mask allows",

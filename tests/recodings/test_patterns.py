@@ -155,7 +155,7 @@ def test_numbers_are_published_exactly_or_as_stars() -> None:
     [
         ([0, 0, 0, 0], "looks like 1 records"),
         ([0, 0, 9, 9], "has pattern 9 of a mask of 4"),
-        ([0, 0, -1, -1], "suppressed as a whole"),
+        ([0, 0, -1, -1], "is suppressed, which is not allowed"),
         ([0, 0, 0], "names 3 patterns"),
     ],
 )
