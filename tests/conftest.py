@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import is_hypothesis_test
@@ -54,6 +57,19 @@ def shared_data() -> Path:
     return folder
 
 
+def crossings_left_out(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Yield of tests marked `crossed` what others of the same test have every value of."""
+    families: dict[str, list[Any]] = {}
+    for item in items:
+        if item.get_closest_marker("crossed") is not None and not any(
+            item.get_closest_marker(name) for name in ("thorough", "skip", "skipif")
+        ):
+            families.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for family in families.values():
+        kept = profiles.covering([item.callspec.params for item in family])
+        yield from (item for place, item in enumerate(family) if place not in kept)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Shorten an everyday run; skip the tests marked `shared_data` where their files are absent."""
     # Each process gets one half and takes from the other's end what that has not begun: what takes
@@ -71,9 +87,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if is_hypothesis_test(test):
             profiles.as_the_profile_asks(test)
     if profiles.NAME != "thorough":
-        for item in items:
-            if item.get_closest_marker("thorough") is not None:
-                item.add_marker(pytest.mark.skip("HYPOTHESIS_PROFILE=thorough runs it"))
+        left_out = [item for item in items if item.get_closest_marker("thorough") is not None]
+        for item in chain(left_out, crossings_left_out(items)):
+            item.add_marker(pytest.mark.skip("HYPOTHESIS_PROFILE=thorough runs it"))
     marked = [item for item in items if item.get_closest_marker("shared_data") is not None]
     if marked and shared_data_directory() is None:
         for item in marked:

@@ -75,8 +75,9 @@ def test_docstring_examples(example: doctest.DocTest) -> None:
     assert runner.failures == 0, "".join(printed)
 
 
-#: Fifteen seconds of processor time; the hospital's page goes the same way.
-SLOW = ("surveys.md",)
+#: The first takes fifteen seconds of processor time, and the hospital's page goes the same way; of
+#: the next two tests/test_documented.py runs the Python; the others draw and search for seconds.
+SLOW = ("surveys.md", "diversity.md", "freeform.md", "gallery.md", "split_carry.md")
 SHOWN = [
     pytest.param(page, marks=[pytest.mark.thorough] if page.name in SLOW else [], id=page.name)
     for page in RUNNABLE

@@ -97,6 +97,7 @@ def assert_kept(solution: Solution, start: Solution | None = None) -> None:
     assert any("the start is kept" in remark for remark in solution.trace) or solution.is_optimal
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize(
     "formulation", ["indicator", "bigm", "hull", "strengthened", "set-partition", "auto"]
 )
@@ -123,6 +124,7 @@ def test_few_records_are_searched_without_the_solver(any_solver: str) -> None:
     assert any("a search without one took its place" in remark for remark in found.trace)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize(
     ("recoding", "formulation"),
     [

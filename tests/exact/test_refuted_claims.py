@@ -69,6 +69,7 @@ def assert_refuted(found: Solution, optimum: float) -> None:
     assert any(failed_solver.FAILED in remark for remark in found.trace)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("warm_start", ["none", "initial"])
 @pytest.mark.parametrize("formulation", ["bigm", "hull", "set-partition"])
 @pytest.mark.parametrize(

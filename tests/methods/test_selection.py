@@ -131,6 +131,7 @@ def test_reciprocal_covers_by_effort() -> None:
     assert selection._pick(few, "normal")[0][0].name == "reassign"
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("effort", EFFORTS)
 @pytest.mark.parametrize("recoding", [EquivalenceClasses(), Freeform(), KConcealment()])
 def test_no_clock_decides_what_an_effort_finds(recoding: Recoding, effort: str) -> None:

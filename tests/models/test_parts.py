@@ -281,6 +281,7 @@ def test_ranked_ends_are_published_in_their_own_unit(formulation: str) -> None:
     assert (cells.upper - cells.lower).max() <= 1
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
 @pytest.mark.parametrize("recoding", [OneK(), KOne(), KK(), KConcealment()])
 @pytest.mark.parametrize(

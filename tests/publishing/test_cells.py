@@ -259,6 +259,7 @@ def test_dates_are_no_categories(name: str) -> None:
     assert 'kind = "date"' in str(result.value.remedy)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 @pytest.mark.parametrize("name", VALUES)
 def test_untouched_columns_of_any_type(name: str, ending: str, tmp_path: Path) -> None:

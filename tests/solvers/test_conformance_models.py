@@ -152,6 +152,7 @@ def test_random_models_equal_enumeration(seed: int) -> None:
         assert result.bound == pytest.approx(best, abs=1e-6)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("sense", [pyo.minimize, pyo.maximize])
 @pytest.mark.parametrize("gap", [0.02, 0.2])
 def test_bound_never_passes_the_optimum(solver: str, sense: Any, gap: float) -> None:

@@ -137,6 +137,7 @@ FINE = {
 }
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize(
     ("formulation", "solver", "start"),
     [
@@ -187,6 +188,7 @@ RULES = {
 
 
 # A rule is written by the formulation; a solver needs to see them all together.
+@pytest.mark.crossed
 @pytest.mark.parametrize(
     ("formulation", "solver", "rules"),
     [
@@ -200,6 +202,7 @@ def test_every_formulation_on_every_solver(formulation: str, solver: str, rules:
     assert_proves_or_is_refused(mixed("weighted", rules=RULES[rules]), formulation, solver)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize(
     ("formulation", "solver"),
     [
@@ -243,6 +246,7 @@ def test_equals_brute_force_on_nine_records(formulation: str, n: int, k: int, se
     assert_proves_the_optimum(Case(columns, k, LOSSES["gcp"]), formulation=formulation)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("loss", [FALLING, PRODUCT, SWINGING], ids=["falling", "product", "swing"])
 @pytest.mark.parametrize("rules", ["none", "distinct", "apart"])
 @pytest.mark.parametrize("worst", [False, True])

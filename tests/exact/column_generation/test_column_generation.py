@@ -122,6 +122,7 @@ def test_diversity_may_need_larger_classes() -> None:
     assert solution.sizes.tolist() == [6]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("k", [2, 3])
 def test_classes_equal_the_model(seed: int, k: int) -> None:
@@ -143,6 +144,7 @@ def test_rows_that_are_left_out_are_no_classes() -> None:
     assert len(set(best.labels.tolist()) - {-1}) + (best.labels == -1).sum() > 14 // 4
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("k", [2, 3])
 def test_covers_equal_the_model(seed: int, k: int) -> None:

@@ -80,6 +80,7 @@ def test_equals_the_linear_program_over_all_columns(case: object, freeform: bool
     assert_ends_at_the_full_program(problem)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("recoding", [EquivalenceClasses(), Freeform()])
 @pytest.mark.parametrize(("n", "k"), [(14, 3), (11, 4)])
 def test_every_round_proves_a_bound(

@@ -111,6 +111,7 @@ def test_equals_brute_force_under_rules(case: Case, choices: dict[str, Any]) -> 
     assert_proves(case, problem, freeform_optimum(case), formulation="freeform", **choices)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("k", [2, 3])
@@ -122,6 +123,7 @@ def test_every_rule_on_every_solver(solver: str, rules: str, k: int) -> None:
     assert_proves(case, problem, best, solver=solver, formulation="freeform")
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize(
     ("solver", "ranges"),
     [

@@ -106,6 +106,7 @@ def same(one: ChainRun, other: ChainRun) -> bool:
     return links[0] == links[1] and labels_of(one.solution) == labels_of(other.solution)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize("links", [1, 2, 7])
 def test_a_killed_chain_goes_on_as_if_nothing_had_been(

@@ -97,6 +97,7 @@ def test_losses_that_are_hard(name: str, case: Case, data: st.DataObject) -> Non
             raise
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("name", ["chain", "two chains", "local search"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_objective(name: str, loss: str) -> None:
@@ -104,6 +105,7 @@ def test_every_objective(name: str, loss: str) -> None:
     assert_conforms(table(9, loss), name)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize(("n", "k"), [(2, 2), (3, 2), (3, 3), (5, 3), (7, 3), (8, 3), (9, 4)])
 def test_sizes_on_the_edge(name: str, n: int, k: int) -> None:
@@ -120,6 +122,7 @@ def test_constant_columns(name: str, suppression: bool) -> None:
     assert method(case.problem(), **options).objective == 0.0
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("name", FAST)
 @pytest.mark.parametrize("worst", [False, True])
 @pytest.mark.parametrize("rules", ["cap", "apart", "diverse", "all"])

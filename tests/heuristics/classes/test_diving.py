@@ -97,7 +97,7 @@ def test_a_large_table_starts_from_the_sets_of_its_bound(monkeypatch: pytest.Mon
     monkeypatch.setattr(starts, "_SEVERAL", 60)
     for module in ("anonymip.solving", "anonymip.methods.best_bound"):
         monkeypatch.setattr(f"{module}.may_be_bounded", lambda *_: False)
-    problem = Problem(census(300, 8, seed=3), 5)
+    problem = Problem(census(150, 8, seed=3), 5)
     run = partial(solve, problem, "local-search", options={"from_method": "best"})
     found = {effort: run(effort=effort) for effort in EFFORTS}
     assert "by sets that the bound weighed" in found["normal"].trace[0]

@@ -73,7 +73,7 @@ def test_information_loss_of_the_benchmarks(name: str, k: int, lost: float) -> N
     data = load_instance(name)
     points = SSE().points(data)
     total = float(np.square(points - points.mean(axis=0)).sum())
-    solution = solve(Problem(data, k, objective=SSE()), "mdav")
+    solution = solve(Problem(data, k, objective=SSE()), "mdav", effort="quick")
     assert 100 * solution.objective / total == pytest.approx(lost, abs=5e-5)
     assert solution.bound is not None
 

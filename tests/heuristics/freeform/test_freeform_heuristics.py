@@ -123,6 +123,7 @@ def test_equal_to_the_plain_algorithms(case: Case, label: str) -> None:
     assert sets_of(RUNS[label](problem)) == expected_sets(problem, REFERENCES[label])
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("label", REFERENCES)
 @pytest.mark.parametrize(("n", "k"), [(14, 4), (14, 8), (14, 10), (14, 14), (40, 21), (150, 5)])
 def test_equal_to_the_plain_algorithms_on_people(label: str, n: int, k: int) -> None:

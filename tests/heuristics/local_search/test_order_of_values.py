@@ -52,6 +52,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("effort", ["quick", "normal"])
 @pytest.mark.parametrize("case", CASES)
 def test_the_same_table_in_another_order(case: str, effort: str) -> None:

@@ -120,6 +120,7 @@ def test_other_nodes_are_refused(declared: Any, seed: int, data: st.DataObject) 
     assert not verify(frame, changed, release.manifest).ok
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("missing", ["own", "category", "drop", "error"])
 @pytest.mark.parametrize("domain", [None, ["1960-01-01", "1999-12-31"]])
 def test_missing_dates(missing: str, domain: Any) -> None:

@@ -207,6 +207,7 @@ def test_arguments_out_of_range(arguments: tuple[int, int, int], message: str) -
         census(*arguments)
 
 
+@pytest.mark.crossed
 @pytest.mark.shared_data
 @pytest.mark.parametrize("k", [3, 10])
 @pytest.mark.parametrize("mixed", [False, True], ids=["numeric", "mixed"])

@@ -53,6 +53,7 @@ def solved(model: pyo.ConcreteModel, formulation: str) -> SolverResult:
     return solve_model(model, solver)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("formulation", PAIR_FORMULATIONS)
 @settings(max_examples=20)
@@ -96,6 +97,7 @@ def assert_finds_the_optimum(case: Case, formulation: str) -> None:
         assert found.objective == pytest.approx(best, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("formulation", PAIR_FORMULATIONS)
 @settings(max_examples=20)

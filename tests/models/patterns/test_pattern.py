@@ -66,6 +66,7 @@ def test_equals_brute_force(case: PatternCase, form: str) -> None:
     assert (None if solution is None else solution.objective) == case.optimum()
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     "rule",

@@ -90,6 +90,7 @@ def allowed(
     )
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("edges", [0, 1, 12])
 @pytest.mark.parametrize("buckets", [2, 1024])
 @pytest.mark.parametrize("small", [0, 4096])
