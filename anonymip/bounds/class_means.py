@@ -39,6 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -115,26 +116,25 @@ class MeanSearch(Packed):
     #: (t,) what is proven, lowered where it does not hold, and feasible duals known before.
     duals: Floats
     floors: Floats
-    #: (levels + 1, m) boxes, one to spare, and which term each attribute has in them: 0, 1, 2 for
-    #: the widest, the narrowest and those between.
-    low: Floats
-    high: Floats
-    terms_of: Ints
-    #: (levels,) the attribute that is halved, and how many halves have been taken up.
-    split: Ints
-    side: Ints
-    #: (levels + 1,) where the types of a box begin, (places,) these, and (places,) the sums of
-    #: their terms but for the attribute that is halved.
-    begin: Ints
-    types: Codes
-    terms: Floats
-    #: (k,) the set of the least terms, and these.
-    chosen: Ints
-    least: Floats
-    lowered: Codes  # (r, k) sets whose duals were lowered
-    #: (1,) terms computed, and (2,) counters.
-    work: Floats
-    state: Ints
+    #: Boxes, one to spare, and which term each attribute has in them: 0, 1, 2 for the widest, the
+    #: narrowest and those between.
+    low: Annotated[Floats, "levels + 1, m"]
+    high: Annotated[Floats, "levels + 1, m"]
+    terms_of: Annotated[Ints, "levels + 1, m"]
+    #: The attribute that is halved, and how many halves have been taken up.
+    split: Annotated[Ints, "levels"]
+    side: Annotated[Ints, "levels"]
+    #: Where the types of a box begin, these, and the sums of their terms but for the attribute that
+    #: is halved.
+    begin: Annotated[Ints, "levels + 1"]
+    types: Annotated[Codes, "places"]
+    terms: Annotated[Floats, "places"]
+    #: The set of the least terms, and these.
+    chosen: Annotated[Ints, "k"]
+    least: Annotated[Floats, "k"]
+    lowered: Annotated[Codes, "NUMBERS.lowered, k"]  # sets whose duals were lowered
+    work: Annotated[Floats, "1"]  # terms computed
+    state: Annotated[Ints, "2"]  # counters
 
 
 @kernel
@@ -378,31 +378,20 @@ def new_search(
 ) -> MeanSearch:
     """Return the search for a proof of duals, which stands before the box of all records."""
     (t, m), few = points.shape, min(places, 2 * NUMBERS.levels * len(points))
-    low, high = np.zeros((levels + 1, m)), np.zeros((levels + 1, m))
-    low[0], high[0] = points.min(axis=0), points.max(axis=0)
-    split, begin = np.zeros(levels, np.int64), np.zeros(levels + 1, np.int64)
-    split[0], begin[1] = int((high[0] - low[0]).argmax()), t
-    types = np.zeros(max(few, t), np.int32)
-    types[:t] = np.arange(t)
-    return MeanSearch(
+    search = MeanSearch.of_sizes(
+        levels=levels,
+        places=max(few, t),
+        m=m,
+        k=k,
         points=points,
         counts=counts,
         duals=duals.copy(),
         floors=floors,
-        low=low,
-        high=high,
-        terms_of=np.zeros((levels + 1, m), np.int64),
-        split=split,
-        side=np.zeros(levels, np.int64),
-        begin=begin,
-        types=types,
-        terms=np.zeros(len(types)),
-        chosen=np.zeros(k, np.int64),
-        least=np.zeros(k),
-        lowered=np.zeros((NUMBERS.lowered, k), np.int32),
-        work=np.zeros(1),
-        state=np.array([1, 0]),
     )
+    search.low[0], search.high[0] = points.min(axis=0), points.max(axis=0)
+    search.split[0] = (search.high[0] - search.low[0]).argmax()
+    search.begin[1], search.types[:t], search.state[0] = t, np.arange(t), 1
+    return search
 
 
 @kernel

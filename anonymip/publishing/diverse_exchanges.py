@@ -6,6 +6,7 @@ What the rows of records lack is kept count of while assignments change.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,14 +64,14 @@ class View(Packed):
 class Tally(Packed):
     """What the assignments lack, and what is at hand to count it."""
 
-    lacks: Ints  # (assignments * n,) values too many or too few in the rows of each record
+    lacks: Annotated[Ints, "count * n"]  # values too many or too few in the rows of each record
     #: The pairs of assignment and record that lack something, and where each stands in the list.
-    listed: Ints
-    place: Ints
-    counts: Ints  # (values,) zeros
-    stamp: Ints  # (n,) the last change that looked at a record
-    touched: Ints  # records that a change looks at
-    cycle: Ints  # rows that a change is about
+    listed: Annotated[Ints, "count * n"]
+    place: Annotated[Ints, "count * n", -1]
+    counts: Annotated[Ints, "values"]  # zeros
+    stamp: Annotated[Ints, "n", -1]  # the last change that looked at a record
+    touched: Annotated[Ints, "n"]  # records that a change looks at
+    cycle: Annotated[Ints, "longest"]  # rows that a change is about
     #: (5,) at the places `TRIED`, `LISTED`, `STAMP`, `LISTED_BEFORE`, `TRIED_FOR_LITTLE`.
     numbers: Ints
 
@@ -99,16 +100,7 @@ def tally_of(count: int, n: int, values: int, longest: int) -> Tally:
     """
     numbers = np.zeros(5, np.int64)
     numbers[LISTED_BEFORE] = 2 * count * n  # the first round has none to be compared with
-    return Tally(
-        lacks=np.zeros(count * n, np.int64),
-        listed=np.zeros(count * n, np.int64),
-        place=np.full(count * n, -1, np.int64),
-        counts=np.zeros(values, np.int64),
-        stamp=np.full(n, -1, np.int64),
-        touched=np.zeros(n, np.int64),
-        cycle=np.zeros(longest, np.int64),
-        numbers=numbers,
-    )
+    return Tally.of_sizes(count=count, n=n, values=values, longest=longest, numbers=numbers)
 
 
 @kernel

@@ -12,6 +12,7 @@ import sys
 from collections import namedtuple
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
+from types import CodeType
 from typing import (
     Annotated,
     Any,
@@ -61,7 +62,7 @@ class Packed:
         for name, (shape, kind, begin) in _shapes(cls).items():  # type: ignore[arg-type]
             if name not in given:
                 # Zeros take no memory until they are written to.
-                values[name] = np.zeros(eval(f"({shape},)", names, given), kind)
+                values[name] = np.zeros(eval(shape, names, given), kind)
                 if begin != 0:
                     values[name].fill(begin)
         return cls(**values, **{name: given[name] for name in cls._fields if name in given})
@@ -97,13 +98,14 @@ class Packed:
 
 
 @cache
-def _shapes(packed: type[Packed]) -> dict[str, tuple[str, Any, float]]:
+def _shapes(packed: type[Packed]) -> dict[str, tuple[CodeType, Any, float]]:
     """Return for each field with a shape: that, the kind of its numbers, and what they are."""
     found = {}
     for name, hint in get_type_hints(packed, include_extras=True).items():
         if get_origin(hint) is Annotated:
             array, shape, *begin = get_args(hint)
-            found[name] = shape, get_args(get_args(array)[1])[0], begin[0] if begin else 0
+            code = compile(f"({shape},)", f"<shape of {name}>", "eval")
+            found[name] = code, get_args(get_args(array)[1])[0], begin[0] if begin else 0
     return found
 
 

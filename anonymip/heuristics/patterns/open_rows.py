@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import floor
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +32,15 @@ class OpenRows(Packed):
     #: The records as words, and what each pattern shows of them.
     words: NDArray[np.uint64]
     masks: NDArray[np.uint64]
-    row_of: Ints  # (n,) row of each record; -1 for none
-    links: Ints  # (n, 2) the records before and after it in its row; -1 for none
-    rows: Ints  # (rows, 3) pattern, size and first record of each row
-    used: Ints  # (p,) rows in use of each pattern
+    row_of: Annotated[Ints, "n", -1]  # row of each record; -1 for none
+    links: Annotated[Ints, "n, 2", -1]  # the records before and after it in its row; -1 for none
+    rows: Annotated[Ints, "capacity, 3", -1]  # pattern, size and first record of each row
+    used: Annotated[Ints, "p"]  # rows in use of each pattern
     free: Ints  # (rows + 1,) how many rows are not in use, and which
     #: (n, c) int64 values that the diversity counts, numbered across columns; no column without
     #: one.
     tallied: Ints
-    tallies: Ints  # (rows, values) int64 how often each value occurs in each row
+    tallies: Annotated[Ints, "capacity, values"]  # how often each value occurs in each row
     starts: Ints  # (c + 1,) where the values of each column begin
     kinds: Ints  # (c,) what each column is counted for
     totals: Ints  # (values,) how often each value occurs in the table
@@ -52,7 +53,7 @@ def open_rows(problem: Problem, packed: PackedRows, pattern_of: Ints) -> OpenRow
     `problem`: gives k and the diversity. `packed`: all records. `pattern_of`: (n,) pattern of each
     record; -1 for none. Complexity: O(n m + n log n).
     """
-    n, p = problem.n, len(packed.masks)
+    n = problem.n
     placed = np.flatnonzero(pattern_of >= 0)
     shown = packed.words[placed] & packed.masks[pattern_of[placed]]
     keys = np.concatenate([pattern_of[placed, None].astype(np.uint64), shown], axis=1)
@@ -65,20 +66,20 @@ def open_rows(problem: Problem, packed: PackedRows, pattern_of: Ints) -> OpenRow
     tallied = np.empty((n, len(columns)), np.int64)
     for at, column in enumerate(columns):
         tallied[:, at] = column + starts[at]
-    state = OpenRows(
-        packed.words,
-        packed.masks,
-        np.full(n, -1, np.int64),
-        np.full((n, 2), -1, np.int64),
-        np.full((capacity, 3), -1, np.int64),
-        np.zeros(p, np.int64),
-        np.concatenate([[capacity], np.arange(capacity - 1, -1, -1)]).astype(np.int64),
-        tallied,
-        np.zeros((capacity, int(starts[-1])), np.int64),
-        starts,
-        np.array(kinds, np.int64),
-        np.bincount(tallied.ravel(), minlength=int(starts[-1])).astype(np.int64),
-        rule,
+    values = int(starts[-1])
+    state = OpenRows.of_sizes(
+        n=n,
+        capacity=capacity,
+        p=len(packed.masks),
+        values=values,
+        words=packed.words,
+        masks=packed.masks,
+        free=np.concatenate([[capacity], np.arange(capacity - 1, -1, -1)]).astype(np.int64),
+        tallied=tallied,
+        starts=starts,
+        kinds=np.array(kinds, np.int64),
+        totals=np.bincount(tallied.ravel(), minlength=values).astype(np.int64),
+        rule=rule,
     )
     _fill(state, placed, labels.astype(np.int64), pattern_of[placed].astype(np.int64))
     return state

@@ -7,6 +7,8 @@ bound adds up the same terms in the same order as the loss, so rounding cannot r
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from anonymip.objectives.kernels.class_loss import (
@@ -28,46 +30,29 @@ _LEAF_ROWS = 4  # small leaves: a box is about as cheap to look at as a row
 class BoxTree(Packed):
     """The tree; node 0 is the root, node i has the children left[i] and left[i] + 1."""
 
-    items: Ints  # (t,) int64, rows ordered by leaf
-    #: (nodes,) rows of a node are items[begin:end].
-    begin: Ints
-    end: Ints
-    left: Ints  # (nodes,) first child; -1 for a leaf
-    parent: Ints  # (nodes,) -1 for the root
-    alive: Ints  # (nodes,) rows not deleted
-    first: Ints  # (nodes,) smallest row that the node was built with
-    leaf: Ints  # (all rows,) leaf of a row
-    #: (nodes, r | s | p) boxes.
-    range_min: Floats
-    range_max: Floats
-    set_min: Codes
-    set_max: Codes
-    pair_min: Codes
-    pair_max: Codes
-    size: Ints  # (1,) number of nodes
+    items: Annotated[Ints, "rows"]  # rows ordered by leaf
+    #: Rows of a node are items[begin:end].
+    begin: Annotated[Ints, "nodes"]
+    end: Annotated[Ints, "nodes"]
+    left: Annotated[Ints, "nodes"]  # first child; -1 for a leaf
+    parent: Annotated[Ints, "nodes"]  # -1 for the root
+    alive: Annotated[Ints, "nodes"]  # rows not deleted
+    first: Annotated[Ints, "nodes"]  # smallest row that the node was built with
+    leaf: Annotated[Ints, "rows", -1]  # leaf of a row
+    #: Boxes.
+    range_min: Annotated[Floats, "nodes, r"]
+    range_max: Annotated[Floats, "nodes, r"]
+    set_min: Annotated[Codes, "nodes, s"]
+    set_max: Annotated[Codes, "nodes, s"]
+    pair_min: Annotated[Codes, "nodes, p"]
+    pair_max: Annotated[Codes, "nodes, p"]
+    size: Annotated[Ints, "1"]  # number of nodes
 
 
 def new_tree(tables: LossTables, rows: int) -> BoxTree:
     """Return the memory of a tree over up to `rows` rows; :func:`build_tree` fills it."""
-    nodes = 4 * (rows // _LEAF_ROWS + 1)
-    ranges, sets, pairs = tables.term_counts
-    return BoxTree(
-        np.empty(rows, np.int64),
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.int64),
-        np.full(rows, -1, np.int64),
-        np.empty((nodes, ranges)),
-        np.empty((nodes, ranges)),
-        np.empty((nodes, sets), np.int32),
-        np.empty((nodes, sets), np.int32),
-        np.empty((nodes, pairs), np.int32),
-        np.empty((nodes, pairs), np.int32),
-        np.zeros(1, np.int64),
-    )
+    r, s, p = tables.term_counts
+    return BoxTree.of_sizes(rows=rows, nodes=4 * (rows // _LEAF_ROWS + 1), r=r, s=s, p=p)
 
 
 @kernel

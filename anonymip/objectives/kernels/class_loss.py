@@ -6,7 +6,7 @@ row types in whatever order the caller arranges; attributes that the loss ignore
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 
@@ -30,17 +30,18 @@ class KernelRows(Packed, read_only=True):
 class ClassState(Packed):
     """Description of one class while it grows."""
 
-    #: (r,) ends of the ranges.
-    low: Floats
-    high: Floats
-    stamp: Ints  # (1,) number of the class, counted up whenever a new one is opened
-    member: Ints  # stamp of the last class that held each level, all set attributes in a row
+    #: Ends of the ranges.
+    low: Annotated[Floats, "r"]
+    high: Annotated[Floats, "r"]
+    stamp: Annotated[Ints, "1"]  # number of the class, counted up whenever a new one is opened
+    #: Stamp of the last class that held each level, all set attributes in a row.
+    member: Annotated[Ints, "levels"]
     member_start: Ints  # (s,) offset of an attribute in `member`
-    counts: Ints  # (s,) number of values in each set
-    listed: Codes  # (s, capacity) the values themselves, as long as there is room
-    #: (p,) ranks of the range ends.
-    pair_low: Codes
-    pair_high: Codes
+    counts: Annotated[Ints, "s"]  # number of values in each set
+    listed: Annotated[Codes, "s, capacity"]  # the values themselves, as long as there is room
+    #: Ranks of the range ends.
+    pair_low: Annotated[Codes, "p"]
+    pair_high: Annotated[Codes, "p"]
 
 
 def kernel_rows(microdata: Microdata, tables: LossTables, rows: Ints) -> KernelRows:
@@ -60,17 +61,9 @@ def kernel_rows(microdata: Microdata, tables: LossTables, rows: Ints) -> KernelR
 def new_state(tables: LossTables, capacity: int) -> ClassState:
     """Return the workspace of one class; `capacity` values of each set are listed."""
     starts = np.concatenate([[0], np.cumsum(tables.set_sizes)]).astype(np.int64)
-    ranges, sets, pairs = tables.term_counts
-    return ClassState(
-        np.zeros(ranges),
-        np.zeros(ranges),
-        np.zeros(1, np.int64),
-        np.zeros(int(starts[-1]), np.int64),
-        starts[:-1].copy(),
-        np.zeros(sets, np.int64),
-        np.zeros((sets, capacity), np.int32),
-        np.zeros(pairs, np.int32),
-        np.zeros(pairs, np.int32),
+    r, s, p = tables.term_counts
+    return ClassState.of_sizes(
+        r=r, s=s, p=p, levels=starts[-1], capacity=capacity, member_start=starts[:-1].copy()
     )
 
 

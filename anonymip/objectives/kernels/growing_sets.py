@@ -8,6 +8,8 @@ levels instead.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from anonymip.objectives.kernels.class_loss import KernelRows, ends_loss
@@ -34,14 +36,14 @@ class TermRows(Packed, read_only=True):
 class GrowingSets(Packed):
     """What the sets cover, one a line."""
 
-    #: (lines, r) ends of the ranges.
-    low: Floats
-    high: Floats
-    held: Ints  # (lines, words) bits of the values in the sets
-    counts: Ints  # (lines, s) number of values in each set
-    #: (lines, p) ranks of the range ends.
-    pair_low: Ints
-    pair_high: Ints
+    #: Ends of the ranges.
+    low: Annotated[Floats, "lines, r"]
+    high: Annotated[Floats, "lines, r"]
+    held: Annotated[Ints, "lines, words"]  # bits of the values in the sets
+    counts: Annotated[Ints, "lines, s"]  # number of values in each set
+    #: Ranks of the range ends.
+    pair_low: Annotated[Ints, "lines, p"]
+    pair_high: Annotated[Ints, "lines, p"]
 
 
 def term_rows(rows: KernelRows) -> TermRows:
@@ -98,15 +100,8 @@ def choose_row(rows: KernelRows, chosen: ChosenRows, at: int, row: int) -> None:
 
 def new_growing_sets(tables: LossTables, lines: int, words: int) -> GrowingSets:
     """Return the memory of sets of rows whose values have their bits in so many words."""
-    ranges, sets, pairs = tables.term_counts
-    return GrowingSets(
-        np.zeros((lines, ranges)),
-        np.zeros((lines, ranges)),
-        np.zeros((lines, words), np.int64),
-        np.zeros((lines, sets), np.int64),
-        np.zeros((lines, pairs), np.int64),
-        np.zeros((lines, pairs), np.int64),
-    )
+    r, s, p = tables.term_counts
+    return GrowingSets.of_sizes(lines=lines, words=words, r=r, s=s, p=p)
 
 
 @kernel

@@ -7,6 +7,8 @@ is read off the counts.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,12 +39,12 @@ class DiversityRule(Packed):
 class ValueCounts(Packed):
     """How often a set holds each sensitive value; a set that only grows may keep its past."""
 
-    held: Ints  # (values,) rows with each value
-    #: (levels, columns) rows that share a most frequent value, how many values are as frequent, and
-    #: how many values there are. A depth-first search has a level for each size, others one.
-    most: Ints
-    tied: Ints
-    distinct: Ints
+    held: Annotated[Ints, "values"]  # rows with each value
+    #: Rows that share a most frequent value, how many values are as frequent, and how many values
+    #: there are. A depth-first search has a level for each size, others one.
+    most: Annotated[Ints, "levels, columns"]
+    tied: Annotated[Ints, "levels, columns"]
+    distinct: Annotated[Ints, "levels, columns"]
 
 
 def diversity_rule(diversity: Diversity | None, microdata: Microdata) -> DiversityRule:
@@ -57,13 +59,8 @@ def diversity_rule(diversity: Diversity | None, microdata: Microdata) -> Diversi
 
 def new_counts(rule: DiversityRule, levels: int = 1) -> ValueCounts:
     """Return the counts of an empty set."""
-    shape = levels, len(rule.starts) - 1
-    return ValueCounts(
-        np.zeros(rule.starts[-1], np.int64),
-        np.zeros(shape, np.int64),
-        np.zeros(shape, np.int64),
-        np.zeros(shape, np.int64),
-    )
+    starts = rule.starts
+    return ValueCounts.of_sizes(values=starts[-1], levels=levels, columns=len(starts) - 1)
 
 
 @kernel
