@@ -27,11 +27,6 @@ def naming_options() -> Iterator[None]:
         _names_options = before
 
 
-def names_options() -> bool:
-    """Return whether messages name the options of the command line, and not Python's arguments."""
-    return _names_options
-
-
 def argument(name: str, value: object = None, *, option: str | None = None) -> str:
     """Return an argument as who reads the message writes it: ``drop=...``, or ``--drop``.
 

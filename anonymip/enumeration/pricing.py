@@ -278,7 +278,6 @@ class Pricing:
         per_root: int = 1,
         max_nodes: int | None = None,
         most_nodes: int | None = None,
-        roots: ArrayLike | None = None,
         budget: Budget | None = None,
     ) -> PricedColumns:
         """Return the best columns of each root and size whose reduced cost is below a number.
@@ -289,14 +288,12 @@ class Pricing:
 
         `duals, cuts`: (t,) dual of a row of each type; rank-1 cuts with theirs. `per_root`: most
         columns of each root and size. `max_nodes, most_nodes`: partial sets looked at for a root
-        and a size at which to go on to the next, and in all at which to end. `roots`: types whose
-        columns are looked for; None means all.
+        and a size at which to go on to the next, and in all at which to end.
         """
         given, order = self._ranked(duals)
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
-        asked = np.arange(len(order)) if roots is None else self._known(roots)
-        at = _roots(asked, rank[asked], order, below)
+        at = _roots(np.arange(len(order)), rank, order, below)
         return self._search(
             given,
             cuts,
@@ -340,12 +337,6 @@ class Pricing:
                 f"duals are no {t} finite numbers", remedy="Give one number a row type"
             )
         return given, np.argsort(-given, kind="stable")
-
-    def _known(self, types: ArrayLike) -> Ints:
-        given, t = np.asarray(types, np.int64).ravel(), len(self.types.first)
-        if len(given) and not 0 <= given.min() <= given.max() < t:
-            raise InputError("a row type is out of range", remedy=f"Give numbers from 0 to {t - 1}")
-        return given
 
     def _rounding(self, duals: Floats, cuts: CutDuals | None) -> float:
         """Return how far the reduced costs of the kernel may be off."""

@@ -279,8 +279,6 @@ def test_caps_and_stops_are_said() -> None:
     stopped = pricing.best(duals, budget=budget)
     assert not stopped.complete
     assert (stopped.least == -math.inf).all()
-    some = pricing.best(duals, roots=[4, 2])
-    assert some.least.tolist() == whole.least[[4, 2]].tolist()
 
 
 def test_refused_are_losses_that_do_not_prune() -> None:
@@ -300,8 +298,6 @@ def test_refused_are_losses_that_do_not_prune() -> None:
     pricing = Pricing(problem, smallest=2, largest=3, weight="one")
     with pytest.raises(InputError, match="duals"):
         pricing.best([1.0])
-    with pytest.raises(InputError, match="out of range"):
-        pricing.best(np.zeros(len(pricing.types.first)), roots=[77])
     wrong = CutDuals(np.array([0, 1]), np.array([0]), np.array([2]), np.array([-0.25]))
     with pytest.raises(InputError, match="cuts"):
         pricing.best(np.zeros(len(pricing.types.first)), wrong)

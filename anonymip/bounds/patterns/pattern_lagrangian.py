@@ -78,7 +78,6 @@ _MOMENTUM = 0.9
 def pattern_lagrangian_bound(
     problem: Problem,
     *,
-    rounds: Sequence[tuple[int, float, float]] | None = None,
     relaxed: bool = True,
     budget: Budget | None = None,
 ) -> Bound:
@@ -91,15 +90,14 @@ def pattern_lagrangian_bound(
     in whole numbers.
 
     `problem`: with patterns as its recoding. Single use and diversity only raise the optimum.
-    `rounds`: iterations, first and last step of each round; None for as many as usually come within
-    a few thousandths of the best. `relaxed`: whether the pattern of stars only is taken to need no
-    k records, which is faster and usually loses nothing. `budget`: ends the ascent. Complexity: O(t
-    p) in an iteration for t row types and p patterns; patterns that cost more than a record's dual
-    do not look at it. Raises NoSolution if a record shares no output row with k - 1 others.
+    `relaxed`: whether the pattern of stars only is taken to need no k records, which is faster and
+    usually loses nothing. `budget`: ends the ascent. Complexity: O(t p) in an iteration for t row
+    types and p patterns; patterns that cost more than a record's dual do not look at it. Raises
+    NoSolution if a record shares no output row with k - 1 others.
     """
     watch = Stopwatch()
     program = pattern_program(problem, relaxed=relaxed)
-    duals = ascend(program, rounds, budget or Budget())
+    duals = ascend(program, None, budget or Budget())
     return Bound(duals.bound, "pattern Lagrangian", "argument", watch.seconds)
 
 

@@ -58,17 +58,17 @@ _STARTS = 20
 _TRIED = 8
 #: What is left to prove, as a share of the goal, that more digits of the duals may prove.
 _DIGITS = 1e-7
+#: Nodes that end a proof by a tree.
+_NODES = 5_000
 #: Shares this near to whole numbers are whole.
 _WHOLE = 1e-6
 
 
-def prove_by_tree(
-    sets: Sets, goal: int, budget: Budget, *, max_nodes: int = 5_000
-) -> tuple[dict[str, Any], int] | None:
+def prove_by_tree(sets: Sets, goal: int, budget: Budget) -> tuple[dict[str, Any], int] | None:
     """Return a tree over some sets, and what all its leaves prove; None without time for a root.
 
     `sets`: that a release which loses at most the goal can have. `goal`: to be exceeded. `budget`:
-    ends the search. `max_nodes`: end it too.
+    ends the search, and so do `_NODES`.
     """
     scale = sets.table.scale
     vertex = solve_over(sets, (), (), budget)
@@ -88,7 +88,7 @@ def prove_by_tree(
     while waiting:
         value, _, relaxed, splits = heapq.heappop(waiting)
         budget.report("proving by a tree", done=nodes, bound=value / scale)
-        if nodes > max_nodes:
+        if nodes > _NODES:
             return root.node, value
         if goal - value < _DIGITS * abs(goal):
             exact = refined(relaxed, splits, goal, budget)

@@ -46,20 +46,18 @@ def cheapest_degrees(
     costs: NDArray[np.floating],
     degrees: Ints,
     budget: Budget | None = None,
-    phase: str = "minimum cost flow",
 ) -> tuple[Flags, int, Stopped | None]:
     """Return the edges of least total cost that give row i and column i ``degrees[i]`` edges.
 
     `costs`: (n, n) C-contiguous, float64 or float32; infinite where an edge is forbidden.
     `degrees`: (n,) wanted edges of each row and each column. `budget`: when it ends, the edges
-    found so far are returned. `phase`: what the flow is for, for people. Returns: (n, n) the edges;
-    edges that rows still lack although the budget lasted: no graph has the degrees then; why it
-    stopped early; None if it did not.
+    found so far are returned. Returns: (n, n) the edges; edges that rows still lack although the
+    budget lasted: no graph has the degrees then; why it stopped early; None if it did not.
 
     Successive shortest paths, by Dijkstra's rule on reduced costs. Complexity: O(n^2) time for
     each edge at worst, O(n^2) bytes beside the costs.
     """
-    flow, stopped = degree_flow(costs, degrees, budget, phase)
+    flow, stopped = degree_flow(costs, degrees, budget)
     return flow.used, int(flow.cursor[1]), stopped
 
 
