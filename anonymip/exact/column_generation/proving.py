@@ -33,7 +33,7 @@ from anonymip.exact.column_generation.run import Run, dual_proof
 from anonymip.exact.column_generation.settings import NUMBERS, Settings
 from anonymip.exact.failed_solver import cheap_release
 from anonymip.exact.set_partitioning.branch_and_bound import SHARE_OF_MEMORY, solve_pool
-from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, separate
+from anonymip.exact.set_partitioning.rank_one_cuts import separate
 from anonymip.exact.set_partitioning.restricted_master import Columns, Multipliers
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.memory import in_words, memory_at_hand
@@ -168,7 +168,12 @@ class Proof:
                 upper_bound=target,
                 # Rows that are left out are columns of a pool, which that does not count.
                 count_limit=rules.most if rules.counted and not len(singles) else None,
-                cuts=_binding(centre, cuts),
+                # Those that have a dual.
+                cuts=[
+                    cut
+                    for cut, dual in zip(cuts, centre.multipliers.cuts, strict=False)
+                    if dual > 0
+                ],
                 start=np.sort(
                     np.argsort(found.reduced, kind="stable")[: _TARGETS.first * rules.types]
                 ),
@@ -296,11 +301,6 @@ def _columns_that_fit(rules: ColumnRules, most: int, memory: float) -> int:
         memory = min(memory, SHARE_OF_MEMORY * left.bytes)
     a_column = _TARGETS.column_bytes + _TARGETS.member_bytes * rules.largest
     return int(min(most, max(1, memory / a_column)))
-
-
-def _binding(centre: Centre, cuts: list[RankOneCut]) -> list[RankOneCut]:
-    """Return the cuts that have a dual."""
-    return [cut for cut, dual in zip(cuts, centre.multipliers.cuts, strict=False) if dual > 0]
 
 
 def _singles(rules: ColumnRules) -> Columns:

@@ -177,7 +177,8 @@ class ClassLinks:
                 break
         if answer is None:
             answer = self._given_up(places)
-        labels = _numbered(answer.labels)
+        # In the order of first appearance.
+        labels = Classes(answer.labels).labels.astype(np.int64)  # type: ignore[arg-type]
         records = chain.records[places]
         outcome = new_outcome(rule, size)
         if rule.needs_losses and not last:
@@ -390,11 +391,6 @@ def _reason(solution: Solution) -> str:
     if has_failed(solution):
         return "failed"
     return "" if solution.is_optimal else reason_of(solution.status.stopped.value)
-
-
-def _numbered(labels: Ints) -> Ints:
-    """Return the labels, numbered in the order of first appearance."""
-    return Classes(labels).labels.astype(np.int64)  # type: ignore[arg-type]
 
 
 #: Rows of a window that the compiled loop takes.

@@ -49,7 +49,7 @@ def nh(
     degree, reciprocal = ring_degree(problem, "nh")
     parts = lexicographic_parts(problem, degree)
     if reciprocal:
-        wanted = reciprocal_degree(problem, degree, problem.n, _has_odd(parts))
+        wanted = reciprocal_degree(problem, degree, problem.n, bool((parts.sizes % 2).any()))
         if wanted > degree:
             degree, parts = wanted, lexicographic_parts(problem, wanted)
     if order != "cardinality":
@@ -63,7 +63,3 @@ def nh(
     return finish_cover(
         problem, Cover.of(sets), "nh", watch, stopped=stopped, options={"order": order}
     )
-
-
-def _has_odd(parts: Parts) -> bool:
-    return bool((parts.sizes % 2 == 1).any())

@@ -309,7 +309,7 @@ class _BatchGrowth:
             reason = budget.stop_reason()
             if reason is not None:
                 return reason
-            seed = self._first_alive() if last is None else self._farthest(last)
+            seed = int(self._alive.argmax()) if last is None else self._farthest(last)
             grown = self._grown(seed)
             if grown:
                 self.groups.append(self._records[grown].tolist())
@@ -319,9 +319,6 @@ class _BatchGrowth:
                 self._set_aside.append(seed)
             budget.report("growing classes", done=len(self.groups), total=total)
         return None
-
-    def _first_alive(self) -> int:
-        return int(self._alive.argmax())
 
     def _candidates(self, seed: int) -> Ints:
         """Return places that may join: one of each type, those nearest to the seed."""

@@ -123,7 +123,8 @@ class Containment:
         count = int(bucket[-1]) + 1
         parts = [
             np.packbits(self._touches(chunk, bucket, count), axis=1, bitorder="little")
-            for chunk in _chunks(cell_codes, WORK.classes_at_once)
+            for begin in range(0, len(cell_codes), WORK.classes_at_once)
+            for chunk in (cell_codes[begin : begin + WORK.classes_at_once],)
         ]
         table = np.concatenate(parts, axis=1)
         padding = -table.shape[1] % 8
@@ -245,10 +246,6 @@ class BitTable:
                 records[:, attribute], self.codes[classes, attribute]
             )
         return inside
-
-
-def _chunks(codes: NDArray[np.integer], size: int) -> list[NDArray[np.integer]]:
-    return [codes[begin : begin + size] for begin in range(0, len(codes), size)]
 
 
 def _set_bits(words: NDArray[np.uint64], places: Ints) -> Pairs:
