@@ -134,9 +134,10 @@ def solve_capped(
     if not any(same_loss(one.objective, found.objective) for one in released):
         try:
             other = _allowed(problem, found, without_limit(False).assignment)
-        except NoSolution:
+        except (NoSolution, InputError) as refusal:
+            # A diversity that a few may be left out for cannot be kept by all.
             if not released:
-                raise
+                raise NoSolution(refusal.message, remedy=refusal.remedy) from None
             other = None
         released += [other] if other else []
     return min(released, key=lambda one: one.objective)
