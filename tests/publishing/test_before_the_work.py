@@ -81,7 +81,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "limit that is no number": ((*DECLARED, "--most-suppressed", "few"), "--most-suppressed is"),
     "limit without suppression": (
         (*DECLARED, "--recoding", "k-k", "--most-suppressed", "1"),
-        "k-k does not suppress records",
+        "this one is k-k",
     ),
     "layout": ((*DECLARED, "--layout", "wide"), "unknown layout"),
     "names of a layout": (
