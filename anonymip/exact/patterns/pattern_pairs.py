@@ -7,7 +7,8 @@ differ, and no group of four is ever needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -21,6 +22,7 @@ from anonymip.exact.model_run import ModelRun, SolverChoices
 from anonymip.exact.set_partitioning.restricted_master import Columns, often_at_most, whole_form
 from anonymip.exact.trust import RefutedClaim, refuse_refuted, slack_of
 from anonymip.graphs.weighted.assignment import assign
+from anonymip.heuristics.patterns.pattern_greedy import solve_capped
 from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
@@ -265,6 +267,7 @@ def pattern_pairs(
     the solver returns does not survive the checks; NoSolution if no release exists, or none was
     found within the budget.
 
+    A limit of suppression is kept by a price, which may leave a gap.
     Equal records are one row type, of which a group may take several. Complexity: O(n^3) time at
     worst and O(n^2) memory for the duals, and the programs.
 
@@ -276,6 +279,13 @@ def pattern_pairs(
        SIAM Journal on Computing 40(3), 2011.
     """
     _refuse_unfit(problem)
+    if problem.is_capped:
+        again = partial(pattern_pairs, seed=seed, **solving)
+        found = solve_capped(problem, again, budget or Budget())
+        known = None if start is None else Solution.of(problem, start, method="start")
+        if known is not None and known.objective < found.objective:
+            found = replace(found, assignment=known.assignment, objective=known.objective)
+        return found
     run = ModelRun.begin(problem, "pattern-pairs", budget=budget, seed=seed, **solving)
     run.describe()
     # Names a record that no pattern gives a companion, where there is one.

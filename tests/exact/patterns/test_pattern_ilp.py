@@ -74,6 +74,7 @@ def test_parts_equal_brute_force(case: PatternCase) -> None:
 
 
 METHODS = ("pattern-ilp", "pattern-fpt", "pattern-greedy", "pattern-search", "auto")
+PAIRS = "pattern-pairs"  # of k = 2, without single use and diversity
 
 
 @settings(max_examples=120)
@@ -103,7 +104,10 @@ def test_a_limit_of_suppression_equals_brute_force(
         assert case.diversity is not None
         assert best is None
         return
-    for method in METHODS[: 1 if case.diversity is not None else None]:
+    methods = METHODS[: 1 if case.diversity is not None else None]
+    if case.k == 2 and not case.single_use and case.diversity is None:
+        methods = (*methods, PAIRS)
+    for method in methods:
         options = {"formulation": formulation} if method == "pattern-ilp" else {}
         exact = formulation != "parts" if method == "pattern-ilp" else method == "pattern-fpt"
         try:

@@ -65,7 +65,7 @@ class Asked:
                 self.k,
                 self.mask,
                 single_use=self.single_use,
-                suppression=self.suppression,
+                most_suppressed=self._most(),
             )
             return True, found
         if self.recoding == "full-domain":
@@ -166,7 +166,7 @@ class Asked:
         ]
         if any(stars is not None and not self.mask.allows(stars) for stars in given):
             wrong.append("a pattern that is not of the mask")
-        if None in rows and not self.suppression:
+        if rows.count(None) > self._most():
             wrong.append("suppressed records")
         for row in set(rows) - {None}:
             alike = [record for record, one in enumerate(rows) if one == row]

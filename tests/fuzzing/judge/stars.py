@@ -59,7 +59,7 @@ def best_patterns(
     mask: Mask,
     *,
     single_use: bool,
-    suppression: bool,
+    most_suppressed: int,
 ) -> Fraction | None:
     """Return the least loss; None if nothing is allowed.
 
@@ -92,7 +92,7 @@ def best_patterns(
         if at == len(options):
             if not rest:
                 return Fraction(0)
-            return price * rest.bit_count() if suppression else None
+            return price * rest.bit_count() if rest.bit_count() <= most_suppressed else None
         found = [best(at + 1, rest)]
         for chosen, cost in options[at]:
             if chosen & rest == chosen:
