@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anonymip.assignments import Classes, Cover
+from anonymip.assignments import SUPPRESSED, Classes, Cover, Patterns
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.bounds.ladder import Ladder, raises_duals
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
@@ -20,6 +20,7 @@ from anonymip.heuristics.growing.raised_price import bound_within_limit, with_pr
 from anonymip.methods.registry import METHODS, find_method, refuse_unfit
 from anonymip.methods.spec import MethodSpec
 from anonymip.problem import Problem
+from anonymip.recodings.output_rows import recoding_of
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.compilation import CompilationStopped
 from anonymip.solution import Bound, Solution
@@ -165,6 +166,19 @@ def _raised_price(problem: Problem, releases: Sequence[Solution]) -> float:
         left = np.sort(savings(problem, best.assignment)[best.assignment.sizes > 0])
         full = best.assignment.suppressed == problem.most_suppressed > 0
         return float(max(0.0, left[-1])) * _OF_SAVINGS if full and len(left) else 0.0
+    if best is not None and isinstance(best.assignment, Patterns):
+        return _raised_price_of_patterns(problem, best)
     if best is None or not isinstance(best.assignment, Classes):
         return 0.0
     return marginal_saving(problem, np.asarray(best.assignment.labels, np.int64))
+
+
+def _raised_price_of_patterns(problem: Problem, best: Solution) -> float:
+    """Return how much more than a suppressed record the record loses that loses most."""
+    assert isinstance(best.assignment, Patterns)
+    shown = best.assignment.index != SUPPRESSED
+    starred = recoding_of(problem).stars(problem).all(axis=1).any()
+    if starred or shown.all() or not shown.any():
+        return 0.0
+    losses = problem.compiled.losses_of(best.description, best.assignment)[shown]
+    return max(0.0, float(losses.max() - problem.compiled.suppression_price))
