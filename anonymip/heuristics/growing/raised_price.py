@@ -77,14 +77,14 @@ def solve_within_limit(
             bounds.append(bound_within_limit(problem, raised, found.bound))
         allowed = count <= problem.most_suppressed
         if allowed:
-            candidate = _of(problem, found, bounds)
+            candidate = released(problem, found, bounds)
             if best is None or candidate.objective < best.objective:
                 best = candidate
             high = raised
         else:
             low = raised
         if best is not None:
-            best = _of(problem, best, bounds)
+            best = released(problem, best, bounds)
         near = high is not None and high - low <= _NEAR * high
         if near or (best is not None and best.is_optimal) or budget.stop_reason() is not None:
             break
@@ -94,7 +94,7 @@ def solve_within_limit(
             f"every release that was found suppresses more than {problem.most_suppressed} records",
             remedy="Allow more suppressed records, loosen the rules, or give it more time",
         )
-    best = replace(_of(problem, best, bounds), trace=(*best.trace, *trace))
+    best = replace(released(problem, best, bounds), trace=(*best.trace, *trace))
     if not isinstance(best.assignment, Classes):
         return best
     labels = np.asarray(best.assignment.labels, np.int64)
@@ -102,7 +102,7 @@ def solve_within_limit(
     other = Solution.of(problem, exchanged, method=best.method)
     if other.objective < best.objective:
         best = replace(best, assignment=exchanged)
-        best = _of(problem, best, bounds)
+        best = released(problem, best, bounds)
     return best
 
 
@@ -114,7 +114,7 @@ def _unit(problem: Problem) -> float:
         return 1.0
 
 
-def _of(problem: Problem, found: Solution, bounds: list[Bound]) -> Solution:
+def released(problem: Problem, found: Solution, bounds: list[Bound]) -> Solution:
     """Return a release as a solution under the limit, with the best of the bounds."""
     best = max(bounds, key=lambda bound: bound.value, default=None)
     solution = Solution.of(

@@ -10,7 +10,7 @@ import numpy as np
 
 from anonymip.assignments import SUPPRESSED, Assignment, Patterns
 from anonymip.errors import InputError, InvalidAssignment, NoSolution, argument, unknown_name
-from anonymip.heuristics.growing.raised_price import PRICES, solve_within_limit
+from anonymip.heuristics.growing.raised_price import PRICES, released, solve_within_limit
 from anonymip.heuristics.patterns.open_rows import is_diverse, open_rows, pattern_of_records
 from anonymip.heuristics.patterns.row_moves import gather_under_stars, gathering, place_unassigned
 from anonymip.heuristics.patterns.shared_rows import PackedRows, pack_rows, share_rows
@@ -113,53 +113,59 @@ def solve_capped(
     `problem`: with patterns and a limit. `solve, budget, prices`: as those of
     :func:`~anonymip.heuristics.growing.raised_price.solve_within_limit`, which raises the price of
     a suppressed record. Where rows of stars only are allowed they cost as much as suppressed
-    records, and take those that are too many: if these are fewer than k, nobody is suppressed.
+    records, and take those that are too many. Where nothing is proven, releases without suppressed
+    records are tried as well, so that a limit never loses more than none being suppressed.
     Raises NoSolution if every release that was found suppresses more records.
     """
     recoding = recoding_of(problem)
     starred = np.flatnonzero(recoding.stars(problem).all(axis=1))
-    if not len(starred):
-        refuse_isolated(problem)
-        return solve_within_limit(problem, solve, budget, prices=prices)
 
     def without_limit(suppression: bool) -> Solution:
-        free = replace(recoding, most_suppressed=None, suppression=suppression)
+        # Where nobody is suppressed, or rows of stars only are allowed, there is no price.
+        free = replace(
+            recoding, suppression=suppression, most_suppressed=None, suppression_price=None
+        )
         return solve(problem.replace(recoding=free), budget=budget)
 
-    found = without_limit(True)
-    assert isinstance(found.assignment, Patterns)
-    index = found.assignment.index
-    choices = [found.assignment, Patterns(np.where(index == SUPPRESSED, starred[0], index))]
-    released = [one for one in (_allowed(problem, found, each) for each in choices) if one]
-    if not any(same_loss(one.objective, found.objective) for one in released):
+    choices: list[Solution] = []
+    refused: NoSolution | InputError | None = None
+    if len(starred):
+        found = without_limit(True)
+        assert isinstance(found.assignment, Patterns)
+        index = found.assignment.index
+        shown = Patterns(np.where(index == SUPPRESSED, starred[0], index))
+        choices = _allowed(problem, found, found.assignment) + _allowed(problem, found, shown)
+        done = any(same_loss(one.objective, found.objective) for one in choices)
+        bounds = [found.bound] if found.bound else []
+    else:
+        refuse_isolated(problem)
         try:
-            other = _allowed(problem, found, without_limit(False).assignment)
+            choices = [solve_within_limit(problem, solve, budget, prices=prices)]
+        except NoSolution as refusal:
+            refused = refusal
+        done = any(one.is_optimal for one in choices)
+        bounds = [one.bound for one in choices if one.bound]
+    if not done:
+        # A release without suppressed records keeps every limit; its bound does not hold here.
+        try:
+            bare = without_limit(False)
+            choices.append(released(problem, bare, bounds))
         except (NoSolution, InputError) as refusal:
             # A diversity that a few may be left out for cannot be kept by all.
-            if not released:
-                raise NoSolution(refusal.message, remedy=refusal.remedy) from None
-            other = None
-        released += [other] if other else []
-    return min(released, key=lambda one: one.objective)
+            refused = refused or refusal
+    if not choices:
+        assert refused is not None
+        raise NoSolution(refused.message, remedy=refused.remedy)
+    return min(choices, key=lambda one: one.objective)
 
 
-def _allowed(problem: Problem, found: Solution, assignment: Assignment) -> Solution | None:
+def _allowed(problem: Problem, found: Solution, assignment: Assignment) -> list[Solution]:
     """Return patterns as a solution of a problem, with a bound that holds without its limit."""
+    bounds = [found.bound] if found.bound else []
     try:
-        kept = Solution.of(
-            problem,
-            assignment,
-            method=found.method,
-            stopped=Stopped.HEURISTIC if found.is_optimal else found.status.stopped,
-            options=found.options,
-            seconds=found.seconds,
-            seed=found.seed,
-            trace=found.trace,
-            solver=found.solver,
-        )
+        return [released(problem, replace(found, assignment=assignment), bounds)]
     except InvalidAssignment:
-        return None
-    return kept if found.bound is None else kept.with_bound(found.bound)
+        return []
 
 
 def _refuse_options(recoding: PatternGuided, mode: str, orders: int) -> None:

@@ -73,6 +73,15 @@ def test_parts_equal_brute_force(case: PatternCase) -> None:
         pattern_ilp(replace(case, single_use=True).problem(), formulation="parts")
 
 
+def assert_no_worse_than_without(case: PatternCase, method: str, found: Solution) -> None:
+    """Assert that who may suppress records loses no more than who may not."""
+    try:
+        bare = solve(replace(case, suppression=False, most=None, price=None).problem(), method)
+    except NoSolution:
+        return
+    assert found.objective <= bare.objective
+
+
 METHODS = ("pattern-ilp", "pattern-fpt", "pattern-greedy", "pattern-search", "auto")
 PAIRS = "pattern-pairs"  # of k = 2, without single use and diversity
 
@@ -120,6 +129,8 @@ def test_a_limit_of_suppression_equals_brute_force(
         assert found.objective >= best
         assert found.bound is None or found.bound.value <= best + 1e-9
         assert not (exact or found.is_optimal) or found.objective == best
+        if most is not None and method in ("pattern-greedy", "pattern-search"):
+            assert_no_worse_than_without(case, method, found)
 
 
 @pytest.mark.parametrize(
