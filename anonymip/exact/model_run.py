@@ -260,10 +260,13 @@ class ModelRun:
         self.trace.append("the model takes longer to build than there is time: the start is kept")
         return self.kept(self.incumbent, self.budget.stop_reason() or Stopped.TIME, bound)
 
-    def kept_without_effort(self, constraints: int = 0, sets: int = 0) -> Solution | None:
+    def kept_without_effort(
+        self, constraints: int = 0, sets: int = 0, node: float = 1.0
+    ) -> Solution | None:
         """Return the start if the effort allows no model of this size; else limit the nodes.
 
-        `constraints, sets`: of the model. Raises NoSolution if it does not, and there is no start.
+        `constraints, sets`: of the model. `node`: how much longer its nodes take than those of
+        other models. Raises NoSolution if it does not, and there is no start.
         """
         allowed = None if self.effort is None else _ALLOWED.get(self.effort)
         if allowed is None:
@@ -271,7 +274,7 @@ class ModelRun:
         size = max(1.0, constraints + _SET * sets)
         largest, work = allowed
         if size <= largest:
-            nodes = min(_NODES, max(1, int(work / size**2)))
+            nodes = min(_NODES, max(1, int(work / (node * size**2))))
             self.settings = replace(self.settings, node_limit=nodes)
             return None
         what = f"{sets:,} sets" if sets else f"{constraints:,} constraints"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import MappingProxyType
 from typing import Any
 
@@ -68,6 +69,19 @@ def test_nodes_end_a_solver(solver: str) -> None:
     assert first.bound.value == again.bound.value
     assert first.status.stopped is Stopped.NODES
     assert any("stopped by effort normal after 1 nodes" in text for text in first.trace)
+
+
+def test_the_flow_ends_where_its_proof_would_take_minutes() -> None:
+    """Nodes of twelve mixed records take 11 ms each: few are searched, and the best is kept."""
+    problem = Problem(census(12, 8, mixed=True), 3, recoding="k-k")
+    found = solve(problem, effort="quick")
+    assert found.method == "freeform-mip"
+    stopped = re.search(r"stopped by effort quick after ([\d,]+) nodes", " ".join(found.trace))
+    assert stopped is not None
+    assert int(stopped[1].replace(",", "")) <= 250
+    assert found.objective <= solve(problem, "nearest-sets", bound=False).objective
+    assert found.bound is not None
+    assert found.bound.value <= found.objective
 
 
 def test_methods_that_call_others_do_not_limit_them() -> None:
