@@ -156,11 +156,14 @@ def auto(
             remedy=f"Use {argument('recoding', 'pattern')}, or where columns have hierarchies "
             f"{argument('recoding', 'full-domain')}",
         )
-    serves = name in _ONE_SIDED and problem.n > reach.few_concealed
+    is_small, compiled = problem.n <= reach.few_concealed, problem.compiled
+    # Heuristics of the weaker notions read tables of the loss, the model asks that it be monotone.
+    blind = not compiled.has_tables or (is_small and not compiled.monotone)
+    serves = name in _ONE_SIDED and (blind or not is_small)
     if name == "k-concealment":
         # Rings are made to be published diverse, sets of one notion's own seldom can be.
         work = float(problem.n) ** 2 * problem.k * problem.m
-        serves = problem.diversity is not None or work > reach.concealed
+        serves = blind or problem.diversity is not None or work > reach.concealed
     if serves:
         return _auto_freeform(problem, budget, seed, settings)
     if name == "k-concealment" and problem.n > reach.few_concealed:

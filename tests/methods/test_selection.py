@@ -268,6 +268,16 @@ def test_weaker_notions_are_solved(recoding: Recoding, n: int) -> None:
         assert solution.objective <= freeform.objective + 1e-9
 
 
+@pytest.mark.parametrize("recoding", [OneK(), KOne(), KK(), KConcealment()])
+@pytest.mark.parametrize("n", [8, 14])
+@pytest.mark.parametrize("loss", ["sse", "falling"])
+def test_weaker_notions_take_any_loss(recoding: Recoding, n: int, loss: str) -> None:
+    """Where neither model nor heuristics read the loss a freeform cover serves, of any size."""
+    plain = line(n, "falling") if loss == "falling" else Problem(census(n, 4), 2, objective="sse")
+    problem = plain.replace(recoding=recoding)
+    assert solve(problem).objective <= solve(plain.replace(recoding=Freeform())).objective
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_covers_lose_no_more_than_classes_for_the_worst_record(seed: int) -> None:
     """A class holds a ring of sets of k, whose worst record loses no more; proven near the best."""
