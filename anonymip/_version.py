@@ -1,3 +1,3 @@
 """The version of the package, stated once."""
 
-__version__ = "0.18.0"
+__version__ = "0.19.0"
