@@ -37,6 +37,9 @@ BESIDE_REPOSITORY = REPOSITORY.parent / "shared" / "data"
 if holds_shared_data(BESIDE_REPOSITORY):
     os.environ.setdefault("ANONYMIP_DATA", str(BESIDE_REPOSITORY))
 
+# What collection makes stays: nothing looks for garbage among it.
+gc.disable()
+
 #: Tests that need most kernels.
 COMPILING = ("tests/cli/", "tests/plugin/", "tests/test_examples.py")
 #: Those that take many seconds each.
@@ -98,5 +101,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Let garbage collection leave alone what thousands of collected tests consist of."""
-    gc.collect()
     gc.freeze()
+    gc.enable()

@@ -11,10 +11,11 @@ import os
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+import pytest
 from hypothesis import settings
 
 #: The everyday run tries this part of the examples of a test, or `LEAST` of them.
-PART, LEAST = 8, 4
+PART, LEAST = 12, 4
 #: Where Hypothesis keeps the settings of a test; it has no public name for it.
 _SETTINGS = "_hypothesis_internal_use_settings"
 #: The profile of this run.
@@ -30,6 +31,11 @@ settings.load_profile(NAME)
 def everyday(most: int) -> int:
     """Return how many of so many examples an everyday run tries."""
     return min(most, max(LEAST, most // PART))
+
+
+def thorough(*values: object) -> list[Any]:
+    """Return values of a parameter that only a thorough run tries."""
+    return [pytest.param(value, marks=pytest.mark.thorough) for value in values]
 
 
 def tried(most: int) -> int:

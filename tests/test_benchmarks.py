@@ -20,6 +20,7 @@ from anonymip.methods import METHODS
 from anonymip.recodings.registry import find_recoding
 from benchmarks import adult, answers, exact_engine, heuristics, pages
 from benchmarks.engine_table import GOALS, Goal, page, verdict_on
+from tests import profiles
 from tests.experiments.test_style import shown_names
 
 
@@ -52,6 +53,8 @@ def test_pictures_are_of_what_was_measured(drawn: pages.Drawing, tmp_path: Path)
     with Image.open(drawn.path) as picture:
         assert picture.info["Description"] == drawn.digest(measured)
     assert f"]({drawn.file})" in (pages.REPOSITORY / "README.md").read_text(encoding="utf-8")
+    if profiles.NAME != "thorough":
+        return
     again = replace(drawn, file=str(tmp_path / "again.png"))
     again.write(measured.assign(machine="another"))
     with Image.open(again.path) as picture:

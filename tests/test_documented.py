@@ -103,6 +103,7 @@ def counted(data: Microdata, sets: list[list[int]]) -> float:
     return sum(shares) / len(shares)
 
 
+@pytest.mark.thorough
 def test_diverse_classes_on_a_curve_lose_about_as_much_as_rings() -> None:
     """The figures of docs/diversity.md: no factor of 48 between nh and hilbert-diversity."""
     figures = names_of("diversity.md")["figures"]
@@ -118,6 +119,7 @@ def test_diverse_classes_on_a_curve_lose_about_as_much_as_rings() -> None:
         assert rings.gcp / 2 < curve.gcp < 2 * rings.gcp < groups.gcp
 
 
+@pytest.mark.thorough
 def test_hp_parts_beyond_an_attribute_that_does_not_split() -> None:
     """The figures of docs/freeform.md: hp parts by age, where stopping leaves a class a sex."""
     shown = names_of("freeform.md")

@@ -75,9 +75,12 @@ def test_docstring_examples(example: doctest.DocTest) -> None:
     assert runner.failures == 0, "".join(printed)
 
 
-#: The first takes fifteen seconds of processor time, and the hospital's page goes the same way; of
-#: the next two tests/test_documented.py runs the Python; the others draw and search for seconds.
-SLOW = ("surveys.md", "diversity.md", "freeform.md", "gallery.md", "split_carry.md")
+#: The first takes fifteen seconds of processor time; of diversity and freeform
+#: tests/test_documented.py runs the Python; the others draw and search for seconds.
+SLOW = (
+    *("surveys.md", "hospital.md", "diversity.md", "freeform.md", "gallery.md", "split_carry.md"),
+    *("command_line.md", "experiments.md"),
+)
 SHOWN = [
     pytest.param(page, marks=[pytest.mark.thorough] if page.name in SLOW else [], id=page.name)
     for page in RUNNABLE

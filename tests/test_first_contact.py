@@ -1,7 +1,8 @@
 """What a stranger does first, in a copy of the repository: README and the tutorial, as printed.
 
 Their commands run in a shell; what they print is what the pages say, but for seconds and what the
-pages leave out by a line of three dots.
+pages leave out by a line of three dots. An everyday run takes the commands of README in its own
+process; the demo is run by .ci/run.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from io import StringIO
 from pathlib import Path
 
@@ -20,6 +23,8 @@ import pandas as pd
 import pytest
 
 import anonymip
+from anonymip.cli.app import run
+from tests import profiles
 from tests.test_examples import BLOCK
 from tests.test_project import REPOSITORY, project_files
 
@@ -52,15 +57,15 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def in_shell(command: str, folder: Path, *, activated: bool = False) -> tuple[int, str]:
+def in_shell(command: str, clone: Path, *, activated: bool = False) -> tuple[int, str]:
     """Run a command as a reader would; return its exit code and what it printed."""
     inherited = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
     path = inherited["PATH"]
     if activated:
-        path = f"{folder}/.venv/bin{os.pathsep}{path}"
+        path = f"{clone}/.venv/bin{os.pathsep}{path}"
     done = subprocess.run(
         ["sh", "-c", command],
-        cwd=folder,
+        cwd=clone,
         env={**inherited, "PATH": path, "PYTHON": sys.executable, "COLUMNS": "200"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -88,7 +93,21 @@ def same(said: str, printed: str) -> bool:
     return re.fullmatch(pattern, printed) is not None
 
 
-def run_page(page: str, clone: Path, *, activated: bool) -> int:
+def in_process(command: str, clone: Path) -> tuple[int, str]:
+    """Run a command of the program, or Python, in this process; return the same of it."""
+    printed = StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed), redirect_stderr(printed):
+        patch.chdir(clone)
+        patch.setenv("COLUMNS", "200")
+        program, *arguments = shlex.split(command.replace("\\\n", ""))
+        if program == ".venv/bin/python":
+            exec(compile(Path(*arguments).read_text(encoding="utf-8"), command, "exec"), {})
+            return 0, printed.getvalue()
+        assert program == ".venv/bin/anonymip"
+        return run(arguments), printed.getvalue()
+
+
+def run_page(page: str, clone: Path, enter: Callable[[str, Path], tuple[int, str]]) -> int:
     """Do what a page says, and return how many commands it has."""
     text = (REPOSITORY / page).read_text(encoding="utf-8")
     number = 0
@@ -99,14 +118,28 @@ def run_page(page: str, clone: Path, *, activated: bool) -> int:
             (clone / titles[start][1]).write_text(titles[start][2], encoding="utf-8")
         elif match[1] == "console":
             for command, said in commands(match[2]):
-                code, printed = in_shell(command, clone, activated=activated)
+                if not said and profiles.NAME != "thorough":
+                    continue  # The page shows nothing of a comparison of all methods.
+                code, printed = enter(command, clone)
                 assert (code == 0) == (not said.startswith("error:")), printed
                 if said:
                     assert same(said, printed), f"{command}\nprints\n{printed}\nnot\n{said}"
                 number += 1
+        elif match[1] == "python":
+            (clone / "block.py").write_text(match[2], encoding="utf-8")
+            code, printed = enter(".venv/bin/python block.py", clone)
+            assert code == 0, printed
+            assert same("".join(re.findall(r"^# (.*\n)", match[2], re.MULTILINE)), printed)
     return number
 
 
+def test_readme_in_this_process(clone: Path) -> None:
+    """What the commands of README print, but for ``make``, and its Python, README says."""
+    (clone / "out").mkdir()  # as the demo does
+    assert run_page("README.md", clone, in_process) >= 3
+
+
+@pytest.mark.thorough
 @pytest.mark.skipif(MAKE is None, reason="make is not installed")
 def test_readme_as_printed(clone: Path) -> None:
     """Every command of README does what README says; ``make demo`` comes before the others.
@@ -128,17 +161,13 @@ def test_readme_as_printed(clone: Path) -> None:
     code, printed = in_shell("make --dry-run test", clone)
     assert code == 0
     assert "-m pytest" in printed
-    assert run_page("README.md", clone, activated=False) >= 4
-    for block in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        (clone / "readme.py").write_text(block, encoding="utf-8")
-        code, printed = in_shell(".venv/bin/python readme.py", clone)
-        assert code == 0, printed
-        assert same("".join(re.findall(r"^# (.*\n)", block, re.MULTILINE)), printed)
+    assert run_page("README.md", clone, in_shell) >= 4
 
 
+@pytest.mark.thorough
 def test_tutorial_as_printed(clone: Path) -> None:
     """Every command of the tutorial does what it says there, in an environment that is active."""
-    assert run_page("docs/tutorial.md", clone, activated=True) >= 7
+    assert run_page("docs/tutorial.md", clone, partial(in_shell, activated=True)) >= 7
 
 
 def test_the_six_records_of_readme() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks import peers
 from benchmarks.peers import Cells, NotReadable, Table, judged, published_rows
+from tests import profiles
 
 _FRAME = pd.DataFrame(
     {
@@ -135,7 +136,9 @@ def test_bands_nest_and_hold_their_numbers() -> None:
             assert low <= float(path[0]) <= high
 
 
-@pytest.mark.parametrize("method", peers.OURS.methods[:2])
+@pytest.mark.parametrize(
+    "method", [peers.OURS.methods[0], *profiles.thorough(peers.OURS.methods[1])]
+)
 def test_ours_is_run_and_judged_as_the_others(method: str, tmp_path: Path) -> None:
     """One worker, one judge: the release of our own worker is verified, its cost measured."""
     found = peers._run(sys.executable, peers.OURS, method, 2, _TABLE, tmp_path)

@@ -157,10 +157,12 @@ def functions(tree: ast.AST, within: str = "") -> Iterator[tuple[str, ast.AST]]:
 
 def own_nodes(body: ast.AST) -> Iterator[ast.AST]:
     """Yield what a function consists of, without the functions of its own."""
-    for node in ast.iter_child_nodes(body):
-        if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.ImportFrom):
-            yield node
-            yield from own_nodes(node)
+    waiting = [body]
+    while waiting:
+        for node in ast.iter_child_nodes(waiting.pop()):
+            if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.ImportFrom):
+                yield node
+                waiting.append(node)
 
 
 def test_every_writer_is_known() -> None:

@@ -18,6 +18,7 @@ from anonymip import InputError
 from anonymip.app import server
 from anonymip.app.session import Desk
 from anonymip.cli.app import run
+from tests import profiles
 
 
 def test_without_nicegui_the_command_says_what_to_install(
@@ -69,7 +70,9 @@ def _heard() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_heard")
-@pytest.mark.parametrize("told", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "told", [signal.SIGKILL, *profiles.thorough(signal.SIGHUP, signal.SIGTERM, signal.SIGINT)]
+)
 def test_nothing_is_left_however_the_server_ends(tmp_path: Path, told: signal.Signals) -> None:
     """The folder of uploads goes with the process, also where that is killed."""
     with subprocess.Popen(

@@ -150,7 +150,11 @@ def test_common_settings_are_taken(shell: Any) -> None:
 
 @pytest.mark.parametrize(
     ("given", "meant"),
-    [((), "normal"), (("--effort", "quick"), "quick"), (("--time-limit", 600), "thorough")],
+    [
+        ((), "normal"),
+        (("--effort", "quick"), "quick"),
+        pytest.param(("--time-limit", 600), "thorough", marks=pytest.mark.thorough),
+    ],
 )
 def test_effort_stands_in_the_record(shell: Any, given: tuple[Any, ...], meant: str) -> None:
     """What the method that auto picks did with the effort is among its options."""

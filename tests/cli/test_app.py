@@ -164,6 +164,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     assert err == ""
 
 
+@pytest.mark.thorough
 def test_ctrl_c_keeps_the_best_solution(tmp_path: Path) -> None:
     """Ctrl-C during a long solve ends with the best solution found, exit code 0, and says so."""
     import json

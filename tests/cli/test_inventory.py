@@ -217,6 +217,7 @@ def fresh(cache: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.thorough
 def test_what_commands_compile_is_told_once_and_warm_up_spares_it(tmp_path: Path) -> None:
     """Several methods and a bound: a pipe reads one line of all their kernels, then none.
 

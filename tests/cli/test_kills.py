@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.kills import OUTPUTS
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.thorough
 def test_a_killed_run_leaves_an_old_a_new_or_a_told_release(tmp_path: Path) -> None:
     """Between and within all writes: no table lies beside another's manifest untold.
 

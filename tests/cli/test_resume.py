@@ -66,6 +66,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[int
     return (folder / "release.csv").read_text(encoding="utf-8"), record["groups"]
 
 
+@pytest.mark.thorough
 def test_a_killed_run_goes_on(shell: Any, undisturbed: tuple[str, list[int]]) -> None:
     """Kill -9, a look at what is left, and --resume: the release of an undisturbed run."""
     process = signalled(shell.folder, signal.SIGKILL)

@@ -38,6 +38,7 @@ from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.split_carry import run_chain, split_carry
 from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
 from anonymip.solvers import registry
+from tests import profiles
 from tests.bounds.patterns.pattern_references import lettered
 from tests.solvers.adapters.test_cbc import impostor
 
@@ -48,34 +49,17 @@ SCRIPTS = {
     "memory": "kill -9 $$",
     "garbage": "echo Optimal - objective value nothing > solution.txt",
 }
-#: All of them become one error, whatever the solver was asked for.
-FAILURES = ["killed", "exhausted", *SCRIPTS]
 
 
 @pytest.fixture(
-    params=[
-        pytest.param(way, marks=() if way in ("exhausted", "exit") else pytest.mark.thorough)
-        for way in FAILURES
-    ]
+    params=["exhausted", "exit", *profiles.thorough("killed", "fault", "memory", "garbage")]
 )
 def solver(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the name of a solver that fails: in a worker, and as a program of its own.
 
     Where a worker is killed another one has to be started, which takes a second each time.
     """
-    return failing(request.param, tmp_path, monkeypatch)
-
-
-@pytest.fixture(params=FAILURES)
-def any_solver(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> str:
-    """Return the name of a solver that fails in each way."""
-    return failing(request.param, tmp_path, monkeypatch)
-
-
-def failing(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the name of a solver that fails in a way."""
+    way = request.param
     if way in SCRIPTS:
         impostor(tmp_path, monkeypatch, SCRIPTS[way])
         return "cbc"
@@ -113,11 +97,11 @@ def test_every_formulation_of_classes_keeps_the_start(
     assert_kept(equivalence_mip(problem, formulation=formulation, solver=solver))
 
 
-def test_few_records_are_searched_without_the_solver(any_solver: str) -> None:
+def test_few_records_are_searched_without_the_solver(solver: str) -> None:
     """The search of small problems proves what the solver could not."""
     problem = Problem(census(9, 3, seed=1), 3)
     start = anonymip.solve(problem, "initial").assignment
-    found = equivalence_mip(problem, formulation="bigm", solver=any_solver, start=start)
+    found = equivalence_mip(problem, formulation="bigm", solver=solver, start=start)
     best = equivalence_mip(problem)
     assert found.is_optimal
     assert found.objective == pytest.approx(best.objective)
@@ -157,10 +141,10 @@ def test_patterns_keep_the_start(solver: str, formulation: str) -> None:
     assert_kept_pattern(found, start)
 
 
-def test_pairs_of_patterns_keep_the_start(any_solver: str) -> None:
+def test_pairs_of_patterns_keep_the_start(solver: str) -> None:
     """And the program of pairs and triples."""
     problem = patterns(2)
-    assert_kept_pattern(pattern_pairs(problem, solver=any_solver), None)
+    assert_kept_pattern(pattern_pairs(problem, solver=solver), None)
 
 
 def assert_kept_pattern(found: Solution, start: Solution | None) -> None:
@@ -197,14 +181,12 @@ def test_a_chain_goes_on(solver: str, subsolver: str, monkeypatch: pytest.Monkey
     assert any("in which the solver failed" in remark for remark in found.trace)
 
 
-def test_without_a_start_the_failure_is_told(
-    any_solver: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_start_the_failure_is_told(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing is known, there is nothing to keep."""
     monkeypatch.setattr(failed_solver, "_SEARCHED", 0)
     problem = Problem(census(9, 3, seed=1), 3)
     with pytest.raises(SolverError):
-        equivalence_mip(problem, formulation="bigm", solver=any_solver, warm_start="none")
+        equivalence_mip(problem, formulation="bigm", solver=solver, warm_start="none")
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
 from anonymip.objectives import SSE
 from anonymip.solvers import registry
 from anonymip.solvers.adapters import cbc
+from tests import profiles
 from tests.bounds.patterns.pattern_references import lettered
 from tests.exact.test_failed_solver import patterns
 from tests.solvers.adapters.test_cbc import impostor
@@ -72,9 +73,7 @@ def assert_refuted(found: Solution, optimum: float) -> None:
 @pytest.mark.crossed
 @pytest.mark.parametrize("warm_start", ["none", "initial"])
 @pytest.mark.parametrize("formulation", ["bigm", "hull", "set-partition"])
-@pytest.mark.parametrize(
-    "seed", [2, *(pytest.param(s, marks=pytest.mark.thorough) for s in (0, 1))]
-)
+@pytest.mark.parametrize("seed", [2, *profiles.thorough(0, 1)])
 def test_classes(liar: str, seed: int, formulation: str, warm_start: str) -> None:
     """With and without a start: a search of the few records finds and proves the optimum."""
     problem = Problem(census(8, 3, seed=seed), 3)

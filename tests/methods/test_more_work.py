@@ -125,7 +125,7 @@ def _assert_order(found: list[Solution]) -> None:
 
 def _marked(often: tuple[str, ...]) -> list[Any]:
     rest = [name for name in TABLES if name not in often]
-    return [*often, *(pytest.param(name, marks=pytest.mark.thorough) for name in rest)]
+    return [*often, *profiles.thorough(*rest)]
 
 
 @pytest.mark.parametrize("name", _marked(_EFFORTS))

@@ -138,16 +138,6 @@ def test_unknown_options_are_refused(health: Problem, name: str) -> None:
     assert str(caught.value).endswith(", ".join(known) if known else "none")
 
 
-def test_listing_imports_no_method() -> None:
-    """Names, roles and sources are read without NumPy-heavy modules of any method."""
-    code = (
-        "import sys; from anonymip.methods import METHODS; assert len(METHODS) >= 7; "
-        "loaded = [m for m in sys.modules if m.startswith(('anonymip.heuristics.', "
-        "'anonymip.exact.', 'anonymip.models.'))]; assert not loaded, loaded"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_unknown_method_lists_the_methods() -> None:
     """The remedy names them all."""
     with pytest.raises(InputError, match="unknown method 'magic'") as caught:

@@ -38,6 +38,7 @@ from anonymip.runtime import memory
 from anonymip.runtime.memory import Memory, in_words, memory_at_hand, ran_out
 from anonymip.runtime.side_by_side import run_side_by_side
 from anonymip.runtime.worker_pool import WorkerProcess
+from tests import profiles
 from tests.runtime import tasks as work
 
 GB = 2**30
@@ -329,7 +330,9 @@ def test_help_needs_little_memory() -> None:
     assert limited(200e6, "solve", "--help").returncode == 0
 
 
-@pytest.mark.parametrize(("gigabytes", "records"), [(1, 20_000), (4, 40_000)])
+@pytest.mark.parametrize(
+    ("gigabytes", "records"), [(1, 20_000), pytest.param(4, 40_000, marks=pytest.mark.thorough)]
+)
 def test_a_table_that_does_not_fit_is_refused(gigabytes: int, records: int) -> None:
     """All pairs of so many records take more: the message names methods that need less."""
     done = limited(
@@ -341,7 +344,7 @@ def test_a_table_that_does_not_fit_is_refused(gigabytes: int, records: int) -> N
     assert "ring" in done.stderr
 
 
-@pytest.mark.parametrize("recoding", ["classes", "freeform"])
+@pytest.mark.parametrize("recoding", ["classes", *profiles.thorough("freeform")])
 def test_a_gigabyte_is_enough_for_a_release(tmp_path: Path, recoding: str) -> None:
     """Libraries that would reserve a gigabyte for themselves are kept from it."""
     output = tmp_path / "release.csv"
@@ -376,7 +379,8 @@ print(solution.status, solution.bound is not None, solution.assignment.sizes.min
 """
 
 
-@pytest.mark.parametrize("gigabytes", [2, pytest.param(4, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("gigabytes", [2, 4])
 def test_memory_that_really_ends_leaves_the_best_release(gigabytes: int) -> None:
     """What the method had taken is given back first, so that the rest of the work has room."""
     script = HOARDING.replace("GIGABYTES", str(gigabytes))

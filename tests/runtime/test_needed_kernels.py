@@ -22,6 +22,7 @@ from anonymip.runtime import needed_kernels as needed
 from anonymip.runtime.kernels import Left, kernel
 from anonymip.runtime.needed_kernels import kernels_left, needed_kernels
 from anonymip.warm_up import usual_runs
+from tests import profiles
 
 ASKED = """
 import json, sys
@@ -121,10 +122,7 @@ def test_tables_of_thousands_count_the_kernels_of_their_bounds(
     "run",
     [
         "greedy-search",  # and the bound
-        *(
-            pytest.param(name, marks=pytest.mark.thorough)
-            for name in ("bound", "dual-ascent", "local-search", "split-carry", "forest")
-        ),
+        *profiles.thorough("bound", "dual-ascent", "local-search", "split-carry", "forest"),
     ],
 )
 def test_the_table_is_true(run: str) -> None:

@@ -18,6 +18,7 @@ from anonymip import InputWarning
 from anonymip.runtime import kernels
 from anonymip.runtime.kernels import KEEPS_KERNELS, TESTED, kernel
 from anonymip.runtime.numba_internals import Flags
+from tests import profiles
 
 TOP = Path(__file__).resolve().parents[2]
 SOLVING = """
@@ -62,13 +63,10 @@ def printed(script: str, *names: str, plain: str = "") -> list[str]:
     "names",
     [
         ("ordered-cut",),
-        *(
-            pytest.param(names, marks=pytest.mark.thorough)
-            for names in (
-                ("mondrian", "hilbert", "ring", "forest"),
-                ("local-search",),
-                ("pattern-search",),
-            )
+        *profiles.thorough(
+            ("mondrian", "hilbert", "ring", "forest"),
+            ("local-search",),
+            ("pattern-search",),
         ),
     ],
 )

@@ -100,6 +100,7 @@ def _killed(
     assert files_of(tmp_path / "killed") == files_of(expected)
 
 
+@pytest.mark.thorough
 def test_a_killed_worker_costs_time_and_no_rows(
     cluster: object, people: Path, tmp_path: Path
 ) -> None:

@@ -36,6 +36,7 @@ def write_by_folders(people: Path, ending: str, town: str = "town") -> pd.DataFr
     return frame
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("role", ["quasi-identifier", "kept"])
 @pytest.mark.filterwarnings("ignore")

@@ -21,6 +21,7 @@ from anonymip.privacy.parts import verify_parts
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.scale.engines import address_of, started
 from anonymip.scale.running import Task, run_by_parts
+from tests import profiles
 from tests.scale.test_engines import files_of
 from tests.scale.test_running import NAMES, people, released, small
 
@@ -100,7 +101,7 @@ def bucket() -> Iterator[type[Bucket]]:
         memory.rm("/far", recursive=True)
 
 
-@pytest.mark.parametrize("scheme", ["memory", "bucket", "file", "local"])
+@pytest.mark.parametrize("scheme", ["bucket", "file", *profiles.thorough("memory", "local")])
 def test_a_release_at_an_address_is_that_of_a_folder(
     people: Path, tmp_path: Path, scheme: str
 ) -> None:
@@ -130,6 +131,7 @@ def test_a_release_at_an_address_is_that_of_a_folder(
         verify_parts(people, place)
 
 
+@pytest.mark.thorough
 def test_dask_writes_and_verifies_at_an_address(people: Path, tmp_path: Path) -> None:
     """Workers of a cluster make the parts, and read them there."""
     pytest.importorskip("distributed")

@@ -135,9 +135,11 @@ def test_interrupted_before_it_began_returns_the_start() -> None:
 @pytest.mark.parametrize(
     ("how", "text"),
     [
-        ("abort", "SIGABRT and printed last: fatal: out of luck"),
+        pytest.param(
+            "abort", "SIGABRT and printed last: fatal: out of luck", marks=pytest.mark.thorough
+        ),
         ("segfault", "SIGSEGV"),
-        ("exit", "exit code 7"),
+        pytest.param("exit", "exit code 7", marks=pytest.mark.thorough),
         ("raise", "RuntimeError: index out of range"),
         ("memory", "MemoryError: no room"),
     ],
@@ -173,7 +175,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Progress]:
     return told
 
 
-@pytest.mark.parametrize("bound", [2.0, float("-inf")])
+@pytest.mark.parametrize("bound", [2.0, pytest.param(float("-inf"), marks=pytest.mark.thorough)])
 def test_solver_that_ignores_its_limit_is_killed(bound: float, told: list[Progress]) -> None:
     """The start comes back with the last finite bound, and the next solve works."""
     budget = Budget(progress=told.append)
@@ -188,6 +190,7 @@ def test_solver_that_ignores_its_limit_is_killed(bound: float, told: list[Progre
     assert solve_model(two_items(), Liar(TRUTH)).objective == 3
 
 
+@pytest.mark.thorough
 def test_solver_that_ignores_an_interrupt_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupt ends what does not listen, as interrupted."""
     monkeypatch.setattr(worker_pool, "GRACE", 0.2)
@@ -197,6 +200,7 @@ def test_solver_that_ignores_an_interrupt_is_killed(monkeypatch: pytest.MonkeyPa
     assert (result.objective, result.bound) == (3, 2)
 
 
+@pytest.mark.thorough
 def test_bound_of_a_killed_solver_is_checked_too(told: list[Progress]) -> None:
     """A last bound that excludes the start is a lie like any other."""
     budget = Budget(progress=told.append)

@@ -43,6 +43,7 @@ from anonymip.exact.classes.best_classes import (
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.classes.set_search import SmallRules, SmallWork, new_small_work, rank_types
 from anonymip.exact.classes.small import solve_small
+from tests import profiles
 from tests.brute_force import Column
 from tests.random_problems import (
     FALLING,
@@ -162,9 +163,7 @@ def random_window(rng: np.random.Generator) -> Problem:
     return problem if objective is None else problem.replace(objective=objective)
 
 
-@pytest.mark.parametrize(
-    "part", [0, *(pytest.param(part, marks=pytest.mark.thorough) for part in range(1, 10))]
-)
+@pytest.mark.parametrize("part", [0, *profiles.thorough(*range(1, 10))])
 def test_windows_equal_set_partitioning(part: int) -> None:
     """Thirty random windows of three hundred, against the model that HiGHS solves."""
     rng = np.random.default_rng(part)
@@ -181,9 +180,7 @@ def test_windows_equal_set_partitioning(part: int) -> None:
 
 
 @pytest.mark.parametrize("k", [4, 5])
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2))]
-)
+@pytest.mark.parametrize("seed", [0, *profiles.thorough(1, 2)])
 def test_long_windows_equal_set_partitioning(seed: int, k: int) -> None:
     """As many rows as the chain solves at once, from all different to all alike."""
     for n in (15, 18, 20):

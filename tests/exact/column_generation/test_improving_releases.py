@@ -95,6 +95,7 @@ def test_time_ends_it() -> None:
     assert point.value == pytest.approx(bound, rel=1e-6)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("recoding", [EquivalenceClasses(), Freeform()])
 @pytest.mark.parametrize(("n", "most", "proven"), [(16, 50, True), (90, 6, False)])
 def test_a_poor_release_is_improved(

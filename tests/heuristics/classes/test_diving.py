@@ -35,6 +35,7 @@ from anonymip.heuristics.local_search import starts
 from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.heuristics.local_search.starts import kept_of, with_the_rest
 from anonymip.runtime import stepping
+from tests import profiles
 from tests.random_problems import LOSSES, larger_microdata
 
 NAMES = ("gcp", "weighted-binary", "leaning", "curved")
@@ -97,7 +98,7 @@ def test_a_large_table_starts_from_the_sets_of_its_bound(monkeypatch: pytest.Mon
     monkeypatch.setattr(starts, "_SEVERAL", 60)
     for module in ("anonymip.solving", "anonymip.methods.best_bound"):
         monkeypatch.setattr(f"{module}.may_be_bounded", lambda *_: False)
-    problem = Problem(census(150, 8, seed=3), 5)
+    problem = Problem(census(100, 8, seed=3), 5)
     run = partial(solve, problem, "local-search", options={"from_method": "best"})
     found = {effort: run(effort=effort) for effort in EFFORTS}
     assert "by sets that the bound weighed" in found["normal"].trace[0]
@@ -111,7 +112,7 @@ def test_a_large_table_starts_from_the_sets_of_its_bound(monkeypatch: pytest.Mon
         assert solution.bound.value == bound.value
 
 
-@pytest.mark.parametrize("k", [3, 5])
+@pytest.mark.parametrize("k", [3, *profiles.thorough(5)])
 def test_loses_less_than_the_other_start(k: int) -> None:
     """Before and after moves and windows: k-member is what large tables start from otherwise."""
     problem = Problem(census(300, 8, seed=3), k)
@@ -183,6 +184,7 @@ def test_too_many_records_without_a_set_are_not_joined(monkeypatch: pytest.Monke
         diving(Problem(census(61, 8, seed=3), 4))
 
 
+@pytest.mark.thorough
 def test_a_thorough_search_of_a_large_table_dives(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends below a normal one, by dives into the program of the bound.
 

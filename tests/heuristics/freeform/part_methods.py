@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 from anonymip.errors import NoSolution
@@ -15,11 +14,6 @@ from anonymip.solution import Solution
 def failing(problem: Problem, *, budget: Budget, seed: int) -> Solution:
     """Find nothing."""
     raise NoSolution("this part has none", remedy="Look elsewhere")
-
-
-def dying(problem: Problem, *, budget: Budget, seed: int) -> Solution:
-    """End the process."""
-    os._exit(3)
 
 
 def sleeping(problem: Problem, *, budget: Budget, seed: int) -> Solution:

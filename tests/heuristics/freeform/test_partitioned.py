@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import (
-    AnonymipError,
     Attribute,
     Budget,
     Hierarchy,
@@ -30,8 +29,9 @@ from anonymip.heuristics.freeform.partitioned import solve_in_parts
 from anonymip.heuristics.freeform.ring import ring
 from anonymip.orders.orders import cardinality_order
 from anonymip.recodings import Cap, Freeform
+from tests import profiles
 from tests.brute_force import Column
-from tests.heuristics.freeform.part_methods import dying, failing, sleeping
+from tests.heuristics.freeform.part_methods import failing, sleeping
 from tests.random_problems import LOSSES, Case, cases
 
 
@@ -127,13 +127,7 @@ def test_what_a_part_raises_is_raised(people: Problem) -> None:
         solve_in_parts(people, failing, part=30, jobs=2)
 
 
-def test_a_process_that_dies_is_an_error(people: Problem) -> None:
-    """No answer is no release."""
-    with pytest.raises(AnonymipError, match="a worker process ended with exit code 3"):
-        solve_in_parts(people, dying, part=30, jobs=2)
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, *profiles.thorough(2)])
 def test_a_time_limit_ends_all_parts(people: Problem, jobs: int) -> None:
     """Each part gets a share of the time, and the status tells that it ended."""
     solution = solve_in_parts(people, sleeping, part=30, jobs=jobs, budget=Budget.of(1.0))
@@ -141,7 +135,7 @@ def test_a_time_limit_ends_all_parts(people: Problem, jobs: int) -> None:
     assert solution.assignment.sizes.min() == people.k
 
 
-@pytest.mark.parametrize("moment", [0.05, 4.0])
+@pytest.mark.parametrize("moment", [0.05, *profiles.thorough(4.0)])
 def test_an_interrupt_reaches_the_processes(people: Problem, moment: float) -> None:
     """The parts at hand end at once, those that wait too."""
     budget = Budget()

@@ -83,11 +83,11 @@ def test_sampled_probabilities_estimate_the_counted_ones(
     graph = MatchGraph.of(rows)
     counted = match_probabilities(graph)
     monkeypatch.setattr(probabilities, "MOST_COUNTED", 1)
-    drawn = match_probabilities(graph, draws=4000, seed=1)
+    drawn = match_probabilities(graph, draws=2000, seed=1)
     assert drawn.assignments is None
     assert not drawn.is_exact.any()
-    assert np.abs(drawn.probability - counted.probability).max() < 5 * np.sqrt(0.25 / 4000)
-    same = match_probabilities(graph, draws=4000, seed=1)
+    assert np.abs(drawn.probability - counted.probability).max() < 5 * np.sqrt(0.25 / 2000)
+    same = match_probabilities(graph, draws=2000, seed=1)
     assert (same.probability == drawn.probability).all()
 
 

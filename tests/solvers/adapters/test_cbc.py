@@ -105,6 +105,7 @@ def test_killed_cbc_is_reported_with_its_signal(
         solve_model(one_variable(), "cbc")
 
 
+@pytest.mark.thorough
 def test_late_process_is_asked_before_it_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hard_knapsack: Callable[..., pyo.ConcreteModel]
 ) -> None:
