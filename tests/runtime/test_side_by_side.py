@@ -93,6 +93,15 @@ def test_a_process_that_dies_is_an_error() -> None:
     assert "jobs = 1" in str(caught.value)
 
 
+@pytest.mark.thorough
+def test_a_process_that_ignores_an_interrupt_is_replaced() -> None:
+    """Its task is done here with the same reason to stop."""
+    budget = Budget()
+    threading.Timer(0.3, budget.interrupt).start()
+    found = run([work.deaf_elsewhere] * 2, budget, in_processes=True)
+    assert found == [Stopped.INTERRUPT.name] * 2
+
+
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_without_time_no_process_is_asked(interrupted: bool) -> None:
     """Its task is done here, instead of after two seconds in which a worker cannot even start."""
