@@ -173,7 +173,7 @@ def _look(
         if search.k * losses[at] - total - duals[types[at]] < limit:
             types[held], losses[held] = types[at], losses[at]
             held += 1
-    sort_by_loss(types, losses, begin, held)
+    sort_by_loss(lists, begin, held)
     boxes.end[box] = bound_each(search, duals, begin, held, search.k - copies, base, limit)
 
 

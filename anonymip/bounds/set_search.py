@@ -54,7 +54,7 @@ def least_slack(
     held = filter_roughly(search, duals, gathered, need, base, limit)
     lists.end[copies] = gathered + held
     if need > 1:
-        sort_by_loss(types, losses, gathered, gathered + held)
+        sort_by_loss(lists, gathered, gathered + held)
         lists.end[copies] = bound_each(search, duals, gathered, gathered + held, need, base, limit)
     search.best[0] = -1
     greedy = _greedy_slack(search, duals, copies)
@@ -94,15 +94,15 @@ def least_slack(
         used[row] += 1
         add_row(terms, lists.sets, size, size + 1, row)
         lists.duals[size + 1] = lists.duals[size] + duals[row]
-        begin = lists.begin[size]
+        first, last = np.uint64(lists.begin[size]), np.uint64(at + 1)
         size += 1
-        held = end
         # With the furthest a set costs so much at least; what has a low dual does not pay for it.
-        short = lists.within[at] - limit
-        for near in range(begin, at + 1):
-            if used[types[near]] < counts[types[near]] and duals[types[near]] > short:
-                types[held] = types[near]
-                held += 1
+        held, short = end, lists.within[at] - limit
+        for near in range(first, last):
+            place = np.uint64(types[near])
+            # Written down in any case, since a branch would be guessed wrong often.
+            types[np.uint64(held)] = types[near]
+            held += (duals[place] > short) & (used[place] < counts[place])
         lists.begin[size], lists.at[size] = end, end
         losses_with(terms, lists.sets, size, types, end, held, losses)
         search.work[0] += held - end
@@ -112,7 +112,7 @@ def least_slack(
                 losses[near] = max(losses[near], floors[types[near]])
         lists.end[size] = _keep_promising(search, duals, size, held, limit)
         if search.k - size > 1:
-            sort_by_loss(types, losses, end, lists.end[size])
+            sort_by_loss(lists, end, lists.end[size])
             lists.end[size] = bound_each(
                 search, duals, end, lists.end[size], search.k - size, lists.duals[size], limit
             )
@@ -134,20 +134,22 @@ def _keep_set(search: NearSearch, own: int, copies: int, last: int) -> None:
 @kernel
 def _keep_promising(search: NearSearch, duals: Floats, size: int, end: int, limit: float) -> int:
     """Keep of a new list what may be in a set within the limit; return where the list ends."""
-    lists, counts, k = search.lists, search.counts, search.k
+    lists, counts, k, top = search.lists, search.counts, search.k, search.lists.top
     types, losses = lists.types, lists.losses
     begin, others, filled = lists.begin[size], k - size - 1, 0
-    for at in range(begin, end):
-        left = min(counts[types[at]] - lists.used[types[at]], others)
-        filled = put_top(lists.top, filled, others, duals[types[at]], left)
+    for at in range(begin, end if others > 0 else begin):
+        dual = duals[types[at]]
+        if filled < others or dual > top[others - 1]:
+            left = min(counts[types[at]] - lists.used[types[at]], others)
+            filled = put_top(top, filled, others, dual, left)
     total = lists.duals[size]
-    for place in range(filled):
-        total += lists.top[place]
+    for highest in range(filled):
+        total += top[highest]
     held = begin
-    for at in range(begin, end):
-        if k * losses[at] - total - duals[types[at]] < limit:
-            types[held], losses[held] = types[at], losses[at]
-            held += 1
+    for place in range(np.uint64(begin), np.uint64(end)):
+        row, loss, to = types[place], losses[place], np.uint64(held)
+        types[to], losses[to] = row, loss
+        held += k * loss - total - duals[np.uint64(row)] < limit
     return held
 
 

@@ -74,14 +74,17 @@ def list_top(
     for place in range(most):
         top[place] = -np.inf
     count = 0
-    for at in range(begin, end):
-        row = types[at]
-        left = min(copies[row] - used[row], most)
+    # Places are no negative numbers: what has no sign is not asked for it.
+    for at in range(np.uint64(begin), np.uint64(end)):
+        row = np.uint64(types[at])
+        left, dual = min(copies[row] - used[row], most), duals[row]
         count += left
-        for _ in range(left):
-            if duals[row] <= top[most - 1]:
-                break
-            _insert(top, most, duals[row])
+        # Most are not among the highest.
+        if left > 0 and dual > top[most - 1]:
+            for _ in range(left):
+                if dual <= top[most - 1]:
+                    break
+                _insert(top, most, dual)
     return count
 
 
@@ -103,6 +106,8 @@ def keep_promising(search: RootedSearch, begin: int, end: int, missing: int, rou
     depth, cutoff, top = path.place[DEPTH], path.cutoff[0], path.top
     size = path.place[SIZE]
     multiple, base = multiple_of(rules, size), path.penalties[depth] - path.duals[depth]
+    duals, unpruned = rows.duals, not rules.pruned
+    anything = not rules.undominated or size == rules.smallest
     for _ in range(rounds):
         if list_top(rows, path, types, begin, end, missing) < missing:
             return begin
@@ -112,13 +117,14 @@ def keep_promising(search: RootedSearch, begin: int, end: int, missing: int, rou
         for place in range(missing - 1):
             others += top[place]
         kept = begin
-        for at in range(begin, end):
-            dual = rows.duals[types[at]]
-            bound = multiple * losses[at] + base + penalties[at] - others - min(dual, lowest)
-            promising = bound < cutoff or not rules.pruned
-            if promising and losses[at] < highest_loss(rules, path, size, dual):
-                types[kept], losses[kept], penalties[kept] = types[at], losses[at], penalties[at]
-                kept += 1
+        for at in range(np.uint64(begin), np.uint64(end)):
+            row, loss, penalty, to = types[at], losses[at], penalties[at], np.uint64(kept)
+            dual = duals[np.uint64(row)]
+            bound = multiple * loss + base + penalty - others - min(dual, lowest)
+            # Written down in any case, since a branch would be guessed wrong often.
+            types[to], losses[to], penalties[to] = row, loss, penalty
+            wanted = anything or loss < highest_loss(rules, path, size, dual)
+            kept += (unpruned or bound < cutoff) & wanted
         if kept == end:
             return end
         end = kept
@@ -372,11 +378,11 @@ def _expand(search: RootedSearch, first: int, last: int) -> None:
     added = path.members[depth - 1]
     conflicting = depth > 1 and len(rows.conflicts) > 0
     end = begin
-    for at in range(first, last + 1):
-        row = types[at]
-        if rows.copies[row] > path.used[row] and not (conflicting and rows.conflicts[added, row]):
-            types[end], losses[end] = row, losses[at]
-            end += 1
+    for place in range(np.uint64(first), np.uint64(last + 1)):
+        row, to = types[place], np.uint64(end)
+        types[to], losses[to] = row, losses[place]
+        fits = rows.copies[np.uint64(row)] > path.used[np.uint64(row)]
+        end += fits and not (conflicting and rows.conflicts[added, row])
     if rules.pruned:
         # The loss is at least what it is now: some rows go before their losses are computed.
         for at in range(begin, end):

@@ -34,13 +34,14 @@ from anonymip.bounds import ladder
 from anonymip.bounds.box_search import least_slack_by_boxes
 from anonymip.bounds.ladder import Ladder, guided_ascent, ladder_bound
 from anonymip.bounds.near_program import SetProgram
-from anonymip.bounds.near_search import gather_near
+from anonymip.bounds.near_search import NearLists, gather_near, sort_by_loss
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
 from anonymip.bounds.pair_sums import PairSums, bounds_by_pairs
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.effort import EFFORTS
 from anonymip.exact.column_generation.column_generation import relaxation_bound
 from anonymip.heuristics.classes.mondrian import mondrian
+from anonymip.objectives.kernels.growing_sets import GrowingSets
 from anonymip.runtime.budget import Budget
 from anonymip.status import Stopped
 from benchmarks.shapes import amounts, answers, coordinates, mixed, numbers
@@ -265,6 +266,28 @@ def test_efforts_do_what_lower_ones_do_first(
     assert len(ways[0]) < len(ways[1]) < len(ways[2])
     for less, more in pairwise(ways):
         assert more[: len(less)] == less
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.integers(0, 30), max_size=300),
+    st.integers(0, 40),
+    st.integers(0, 40),
+)
+def test_a_part_of_the_lists_is_sorted(losses: list[int], before: int, behind: int) -> None:
+    """Equal losses stay in their order, and what lies around them stays where it is."""
+    n, values = len(losses), np.array([*[-1] * before, *losses, *[-2] * behind], np.float64)
+    lists = NearLists.of_sizes(room=len(values), k=2, t=1, sets=_no_sets())
+    lists.losses[:], lists.types[:] = values, np.arange(len(values))
+    sort_by_loss(lists, before, before + n)
+    order = before + np.argsort(values[before : before + n], kind="stable")
+    expected = [*range(before), *order, *range(before + n, len(values))]
+    assert lists.types.tolist() == expected
+    assert (lists.losses == values[expected]).all()
+
+
+def _no_sets() -> GrowingSets:
+    return GrowingSets.of_sizes(lines=1, words=1, r=0, s=0, p=0)
 
 
 @pytest.mark.parametrize("cells", [3e6, 5e6, 1e7])

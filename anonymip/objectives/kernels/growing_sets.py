@@ -161,33 +161,35 @@ def losses_with(
     Nearly all time of a search is spent here: what the set covers of an attribute is read once for
     all rows. Complexity: O(m) time a row.
     """
-    for at in range(begin, end):
+    # Places are no negative numbers: what has no sign is not asked for it.
+    first, last = np.uint64(begin), np.uint64(end)
+    for at in range(first, last):
         losses[at] = rows.tables.constant
     values = rows.values
     for r in range(sets.low.shape[1]):
-        low, high = sets.low[line, r], sets.high[line, r]
+        low, high, term = sets.low[line, r], sets.high[line, r], np.uint64(r)
         high_loss = rows.tables.range_high[r]
         slope = rows.tables.range_low[r] + high_loss
         # The width is taken first, as in `range_loss`.
-        for at in range(begin, end):
-            value = values[more[at], r]
+        for at in range(first, last):
+            value = values[np.uint64(more[at]), term]
             lower = value if value < low else low
             upper = value if value > high else high
             losses[at] += high_loss * (upper - lower) + slope * lower
-    words, bits = rows.set_words, rows.set_bits
+    words, bits, set_losses = rows.set_words, rows.set_bits, rows.tables.set_losses
     for s in range(sets.counts.shape[1]):
-        start, count = rows.tables.set_start[s], sets.counts[line, s]
-        known = rows.tables.set_losses[start + count]
-        # There is no further value where all levels are held.
-        new = rows.tables.set_losses[start + min(count + 1, rows.tables.set_sizes[s])]
+        # A value more is the next place of the table: a branch would be guessed wrong often.
+        known, term = np.uint64(rows.tables.set_start[s] + sets.counts[line, s]), np.uint64(s)
         if rows.word_start[s + 1] - rows.word_start[s] == 1:
             held = sets.held[line, rows.word_start[s]]
-            for at in range(begin, end):
-                losses[at] += known if held & bits[more[at], s] else new
+            for at in range(first, last):
+                new = held & bits[np.uint64(more[at]), term] == 0
+                losses[at] += set_losses[known + np.uint64(new)]
             continue
-        for at in range(begin, end):
-            row = more[at]
-            losses[at] += known if sets.held[line, words[row, s]] & bits[row, s] else new
+        for at in range(first, last):
+            row = np.uint64(more[at])
+            new = sets.held[line, words[row, term]] & bits[row, term] == 0
+            losses[at] += set_losses[known + np.uint64(new)]
     ranks = rows.pair_codes
     for p in range(sets.pair_low.shape[1]):
         low_code, high_code = sets.pair_low[line, p], sets.pair_high[line, p]

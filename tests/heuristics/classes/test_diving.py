@@ -117,7 +117,7 @@ def test_loses_less_than_the_other_start(k: int) -> None:
     """Before and after moves and windows: k-member is what large tables start from otherwise."""
     problem = Problem(census(300, 8, seed=3), k)
     dived, grown = diving(problem), solve(problem, "k-member", bound=False)
-    assert dived.objective < 0.95 * grown.objective
+    assert dived.objective < 0.97 * grown.objective
     first, second = (
         local_search(problem, start=one.assignment, effort="quick") for one in (dived, grown)
     )
