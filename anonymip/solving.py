@@ -17,6 +17,7 @@ from typing import Any
 
 from anonymip.bounds.combinatorial import bound_in_time, climbs
 from anonymip.bounds.ladder import Ladder, WeighedSets
+from anonymip.bounds.near_program import NearProgram
 from anonymip.effort import EFFORTS, check_effort
 from anonymip.errors import (
     AnonymipError,
@@ -160,6 +161,7 @@ def solve(
     ladder = Ladder(problem, effort, budget) if (limited or weighs) and climbs(problem) else None
     if ladder is not None and weighs:
         run.weighing = partial(_weighed, ladder, budget, effort, remarks, limited=limited)
+        run.solving = partial(_solved_program, ladder, budget, remarks)
 
     def left() -> Left | None:
         runs = set(_runs(spec, problem, effort))
@@ -215,6 +217,13 @@ def _weighed(
         with suppress(CompilationStopped), _while_memory_lasts(remarks):
             ladder.climb(budget, until=EFFORTS[1])
     return ladder.weighed
+
+
+def _solved_program(ladder: Ladder, budget: Budget, remarks: list[str]) -> NearProgram | None:
+    """Return the program of a bound that is climbed to its end; None if it has none."""
+    with suppress(CompilationStopped), _while_memory_lasts(remarks):
+        ladder.climb(budget)
+    return ladder.program if ladder.ended else None
 
 
 @contextmanager

@@ -26,10 +26,10 @@ from anonymip.solution import Bound
 
 @dataclass(frozen=True)
 class LadderNumbers:
-    """Numbers that steer the ladder. Losses computed, times columns: about 2e8 a second."""
+    """Numbers that steer the ladder. Losses computed, times columns: about 2.5e8 a second."""
 
     #: Effort -> losses, times columns, that may be computed in all: so many for each record, at
-    #: least, and at most. A normal effort takes 20 s of a table of 30,000 records of 8 columns, a
+    #: least, and at most. A normal effort takes 16 s of a table of 30,000 records of 8 columns, a
     #: thorough one two minutes, and ten of a million; the bound of a table of some thousand records
     #: is not to take longer than its release.
     cells: Mapping[str, tuple[float, float, float]] = field(
@@ -65,8 +65,7 @@ class LadderNumbers:
     each_guided: int = 5_000_000
     #: With less left, but so many times what the first sweep took, a shorter way to the first round
     #: takes the place of farther sweeps: so many stages of pricing, losses for one type, and share
-    #: of all losses. Adult with k = 5 and the effort normal comes to 3180 in place of 2922, in 15 s
-    #: in place of 7.
+    #: of all losses. Adult with k = 5 and the effort normal comes to 3228 in place of 2922.
     guided_early: float = 20.0
     early: tuple[int, int] = (1, 1_000_000)
     share_early: float = 0.75
@@ -162,6 +161,7 @@ class Ladder:
         #: The sets that the first effort with a program priced; None before its end, or without
         #: one.
         self.weighed: WeighedSets | None = None
+        self.program: NearProgram | None = None  # that guides the last rounds
         self.passed = -1  # the last effort that was climbed to its end, as its place among all
         self.ended = False  # whether there is nothing more to do with this effort
 
@@ -206,7 +206,7 @@ class Ladder:
         if _duals_hold(problem) and bounds_by_pairs(duals.search.rows.tables):
             yield from self._pair_sums(duals)
         # Where the first sweep ended, how far the farthest went, and the program.
-        raised, program = _Raised(), None
+        raised = _Raised()
         for effort in EFFORTS[: EFFORTS.index(self._effort) + 1]:
             duals.allow(allowed_cells(problem, effort))
             yield from self._k_sets(duals, self._share_of_k_sets(duals, effort))
@@ -217,14 +217,16 @@ class Ladder:
                 early = NUMBERS.guided_early <= enough < NUMBERS.guided
                 if early:
                     duals.allow(NUMBERS.share_early * allowed_cells(problem, effort))
-                while not early and raised.complete and (factor := raised.next(duals)):
+                # Where a program guides, farther sweeps come to less.
+                sweeps = raised.complete and not early and self.program is None
+                while sweeps and (factor := raised.next(duals)):
                     yield from self._sweep(duals, raised, factor)
                 if early or (raised.complete and duals.left >= NUMBERS.guided * raised.first):
-                    program = program or NearProgram(duals, self._whole)
-                    for complete in guided_ascent(duals, self._whole, program, early=early):
+                    self.program = self.program or NearProgram(duals, self._whole)
+                    for complete in guided_ascent(duals, self._whole, self.program, early=early):
                         yield self._bound(duals, "column generation, dual ascent", complete)
-            if program is not None and self.weighed is None:
-                sets = program.sets
+            if self.program is not None and self.weighed is None:
+                sets = self.program.sets
                 self.weighed = WeighedSets(duals.types, duals.counts, sets.members, sets.shares)
             self.passed = EFFORTS.index(effort)
             yield None

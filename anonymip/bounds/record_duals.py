@@ -108,6 +108,10 @@ class RecordDuals:
         """Let so many losses be computed in all, times columns, those before among them."""
         self._most = most / self._columns
 
+    def allow_more(self, cells: float) -> None:
+        """Let so many losses be computed, times columns, beside those before."""
+        self.allow(cells + float(self.search.work[0]) * self._columns)
+
     def charge(self, cells: float) -> None:
         """Count work that is no search: so many losses, times columns, took as long."""
         self.search.work[0] += int(cells / self._columns)

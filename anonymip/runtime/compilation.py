@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, TypeVar
 
 from anonymip.errors import AnonymipError, Interrupted, NoSolution
@@ -63,6 +64,8 @@ class RunInForce:
         self.at_hand: Any = None
         #: Gives the sets that the run's bound weighs, or None, when they are asked for.
         self.weighing: Callable[[], Any] | None = None
+        #: Gives the program that the run's bound has solved with all its effort, or None.
+        self.solving: Callable[[], Any] | None = None
 
     def stop_in_time(self, begins: bool) -> None:
         """Raise if the budget has ended, and with it what its run may compile."""
@@ -81,6 +84,15 @@ class RunInForce:
         if self.weighing is None or problem is not self._problem:
             return None
         return self.weighing()
+
+    def solved_program(self, problem: object) -> Any:
+        """Return the program of the bound, if the run solves this problem; else None.
+
+        The bound is done with it.
+        """
+        if self.solving is None or problem is not self._problem:
+            return None
+        return self.solving()
 
     def offer(self, problem: object, release: Any) -> None:
         """Keep a release if it is of the problem that the run solves, and better than before."""
@@ -120,6 +132,7 @@ def handing_on(part: object, problem: object, converted: Callable[[Any], Any]) -
         yield
         return
     inner = RunInForce(outer.budget, part)
+    inner.solving = partial(outer.solved_program, problem)
     try:
         with in_force(inner):
             yield

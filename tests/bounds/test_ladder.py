@@ -268,6 +268,23 @@ def test_efforts_do_what_lower_ones_do_first(
         assert more[: len(less)] == less
 
 
+def test_no_sweep_follows_where_a_program_guides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thorough climb goes on from the program of a normal one: sweeps by factors prove less."""
+    swept, ascend = [], RecordDuals.ascend
+
+    def watched(duals: RecordDuals, *settings: Any) -> bool:
+        swept.append(settings)
+        return ascend(duals, *settings)
+
+    monkeypatch.setattr(RecordDuals, "ascend", watched)
+    climb = Ladder(Problem(census(200, 6, seed=2), 4), "thorough", Budget())
+    climb.climb(Budget(), until="normal")
+    assert climb.program is not None
+    before = len(swept)
+    climb.climb(Budget())
+    assert len(swept) == before
+
+
 @settings(max_examples=30)
 @given(
     st.lists(st.integers(0, 30), max_size=300),

@@ -11,9 +11,11 @@ from anonymip.bounds.record_duals import RecordDuals
 from anonymip.errors import InputError, NoSolution
 from anonymip.heuristics.growing.batch_growth import place_leftovers
 from anonymip.heuristics.growing.repair import finish
+from anonymip.instances.microdata import RowTypes
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Codes, Ints
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.compilation import run_in_force
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
 
@@ -42,7 +44,8 @@ _HIGHEST = 8.0
 def diving(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> Solution:
     """Keep the sets that a linear program uses most, and solve it again for the rows that are left.
 
-    The program is that of the bound by an ascent that it guides. In each step the sets of k records
+    The program is that of the bound by an ascent that it guides: the one that the bound of the run
+    in force has solved, if it has one, else one of its own. In each step the sets of k records
     that it takes nearly whole become classes, at least some, and sets are priced anew among the
     rows left. Who is in none in the end joins the class whose loss rises least. Where a row repeats
     k times or more, k copies are a class that takes in what is left of them.
@@ -62,12 +65,8 @@ def diving(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
             "and diversity",
             remedy="Use another start, such as k-member",
         )
-    terms, _ = lowered_terms(problem, budget)
-    duals = RecordDuals(problem, terms, _CELLS, budget)
-    # Duals that were not raised to the end are a start as well.
-    duals.raise_to_k_sets(_OF_START)
-    duals.ascend(_RAISED, (1.0,), _EACH, _OF_START)
-    dive = _Dive(duals, budget)
+    program, types = _program_of_the_bound(problem) or _solved_program(problem, budget)
+    dive = _Dive(program, budget)
     if not dive.run():
         raise NoSolution(
             "diving found no classes within its time",
@@ -75,7 +74,7 @@ def diving(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
         )
     return finish(
         problem,
-        _labels(problem, duals, dive.sets),
+        _labels(problem, program.duals, types, dive.sets),
         "diving",
         watch,
         budget=budget,
@@ -84,12 +83,52 @@ def diving(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
     )
 
 
+def _program_of_the_bound(problem: Problem) -> tuple[NearProgram, RowTypes] | None:
+    """Return the program that the bound of the run in force has solved, and its types of records.
+
+    The search may look at the records and attributes of the run in an order of its own. None where
+    there is no program, or the types are not the same.
+    """
+    run = run_in_force()
+    program: NearProgram | None = None if run is None else run.solved_program(problem)
+    if program is None:
+        return None
+    duals, own = program.duals, problem.microdata
+    given, columns = duals.problem.microdata, duals.search.rows.tables.columns
+    places = [own.names.index(given.names[a]) for a in columns]
+    pairs = zip(columns, places, strict=True)
+    if not all(np.array_equal(given.levels[a], own.levels[b]) for a, b in pairs):
+        return None
+    known = given.codes[duals.types.first][:, columns]
+    rows = np.concatenate([known, own.codes[:, places]])
+    found = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+    if found.max() >= len(known):
+        return None
+    inverse = np.argsort(found[: len(known)])[found[len(known) :]]
+    if not np.array_equal(np.bincount(inverse, minlength=len(known)), duals.counts):
+        return None
+    duals.allow_more(_CELLS)
+    return program, duals.types._replace(inverse=inverse)
+
+
+def _solved_program(problem: Problem, budget: Budget) -> tuple[NearProgram, RowTypes]:
+    """Return a program of its own, solved far enough, and its types of records."""
+    terms, _ = lowered_terms(problem, budget)
+    duals = RecordDuals(problem, terms, _CELLS, budget)
+    # Duals that were not raised to the end are a start as well.
+    duals.raise_to_k_sets(_OF_START)
+    duals.ascend(_RAISED, (1.0,), _EACH, _OF_START)
+    program = NearProgram(duals, budget)
+    program.solve(_LEFT * duals.left, _STAGES)
+    return program, duals.types
+
+
 class _Dive:
     """The steps."""
 
-    def __init__(self, duals: RecordDuals, budget: Budget) -> None:
-        self._duals, self._budget = duals, budget
-        self._program = NearProgram(duals, budget)
+    def __init__(self, program: NearProgram, budget: Budget) -> None:
+        self._program, self._duals, self._budget = program, program.duals, budget
+        duals = program.duals
         # A type that is a class of its own is free to stay there.
         alone = duals.counts >= duals.k
         self._left = np.where(alone, duals.counts - duals.k, duals.counts)
@@ -99,7 +138,6 @@ class _Dive:
 
     def run(self) -> bool:
         """Keep sets until none is left to keep; return whether there was time for it."""
-        self._program.solve(_LEFT * self._duals.left, _STAGES)
         kept, rows = -1, self._rows()
         while kept and self._budget.stop_reason() is None:
             self._program.sets.cover(self._left)
@@ -147,9 +185,9 @@ class _Dive:
         return kept
 
 
-def _labels(problem: Problem, duals: RecordDuals, sets: list[Codes]) -> Ints:
+def _labels(problem: Problem, duals: RecordDuals, types: RowTypes, sets: list[Codes]) -> Ints:
     """Return (n,) labels: of the sets, of what repeats, and of those that join them."""
-    groups = records_of(duals.types, duals.counts, duals.k, sets)
+    groups = records_of(types, duals.counts, duals.k, sets)
     labels = np.full(problem.n, SUPPRESSED, np.int64)
     for group in groups:
         labels[group] = 0

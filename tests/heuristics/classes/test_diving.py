@@ -22,6 +22,7 @@ from anonymip import (
     Microdata,
     NoSolution,
     Problem,
+    Solution,
     census,
     solve,
 )
@@ -38,6 +39,7 @@ from anonymip.runtime import stepping
 from tests import profiles
 from tests.random_problems import LOSSES, larger_microdata
 
+BEST = {"from_method": "best"}
 NAMES = ("gcp", "weighted-binary", "leaning", "curved")
 
 
@@ -99,7 +101,7 @@ def test_a_large_table_starts_from_the_sets_of_its_bound(monkeypatch: pytest.Mon
     for module in ("anonymip.solving", "anonymip.methods.best_bound"):
         monkeypatch.setattr(f"{module}.may_be_bounded", lambda *_: False)
     problem = Problem(census(100, 8, seed=3), 5)
-    run = partial(solve, problem, "local-search", options={"from_method": "best"})
+    run = partial(solve, problem, "local-search", options=BEST)
     found = {effort: run(effort=effort) for effort in EFFORTS}
     assert "by sets that the bound weighed" in found["normal"].trace[0]
     assert "by k-member" in found["quick"].trace[0]
@@ -110,6 +112,36 @@ def test_a_large_table_starts_from_the_sets_of_its_bound(monkeypatch: pytest.Mon
         assert solution.bound is not None
         assert bound is not None
         assert solution.bound.value == bound.value
+
+
+def test_a_dive_goes_on_with_the_program_of_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run solves one program, whose sets are classes of the table in the search's own order."""
+    monkeypatch.setattr(starts, "_SEVERAL", 60)
+    for module in ("anonymip.solving", "anonymip.methods.best_bound"):
+        monkeypatch.setattr(f"{module}.may_be_bounded", lambda *_: False)
+    begun, begin, dives = [], NearProgram.__init__, []
+
+    def watched(program: NearProgram, *arguments: Any) -> None:
+        begun.append(program)
+        begin(program, *arguments)
+
+    def noted(problem: Problem, *arguments: Any, **settings: Any) -> Solution:
+        dives.append(diving(problem, *arguments, **settings))
+        return dives[-1]
+
+    monkeypatch.setattr(NearProgram, "__init__", watched)
+    monkeypatch.setattr("anonymip.heuristics.classes.diving.diving", noted)
+    data = census(100, 8, seed=3)
+    solution = solve(Problem(data, 5), effort="thorough", method="local-search", options=BEST)
+    assert len(begun) == len(dives) == 1
+    assert solution.bound is not None
+    assert solution.bound.value <= solution.objective <= dives[0].objective
+    # The same records in another order: the program knows them by their values.
+    grown = solve(Problem(data, 5), "k-member", bound=False)
+    assert dives[0].objective < 0.95 * grown.objective
+    # What is no table of the run has a program of its own.
+    diving(Problem(data, 5))
+    assert len(begun) == 2
 
 
 @pytest.mark.parametrize("k", [3, *profiles.thorough(5)])
