@@ -161,7 +161,7 @@ def solve(
     ladder = Ladder(problem, effort, budget) if (limited or weighs) and climbs(problem) else None
     if ladder is not None and weighs:
         run.weighing = partial(_weighed, ladder, budget, effort, remarks, limited=limited)
-        run.solving = partial(_solved_program, ladder, budget, remarks)
+        run.solving = partial(_solved_program, ladder, budget, remarks, limited=limited)
 
     def left() -> Left | None:
         runs = set(_runs(spec, problem, effort))
@@ -219,10 +219,13 @@ def _weighed(
     return ladder.weighed
 
 
-def _solved_program(ladder: Ladder, budget: Budget, remarks: list[str]) -> NearProgram | None:
-    """Return the program of a bound that is climbed to its end; None if it has none."""
-    with suppress(CompilationStopped), _while_memory_lasts(remarks):
-        ladder.climb(budget)
+def _solved_program(
+    ladder: Ladder, budget: Budget, remarks: list[str], *, limited: bool
+) -> NearProgram | None:
+    """Return the program of a bound climbed to its end, or None; a limit waits for none."""
+    if not limited:
+        with suppress(CompilationStopped), _while_memory_lasts(remarks):
+            ladder.climb(budget)
     return ladder.program if ladder.ended else None
 
 

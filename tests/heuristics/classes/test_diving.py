@@ -36,6 +36,7 @@ from anonymip.heuristics.local_search import starts
 from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.heuristics.local_search.starts import kept_of, with_the_rest
 from anonymip.runtime import stepping
+from anonymip.solving import _solved_program
 from tests import profiles
 from tests.random_problems import LOSSES, larger_microdata
 
@@ -112,6 +113,18 @@ def test_a_large_table_starts_from_the_sets_of_its_bound(monkeypatch: pytest.Mon
         assert solution.bound is not None
         assert bound is not None
         assert solution.bound.value == bound.value
+
+
+def test_a_limit_waits_for_no_bound() -> None:
+    """A dive within a time limit takes the program of a bound that is done, and no other."""
+    problem = Problem(census(200, 6, seed=2), 4)
+    ladder, budget = Ladder(problem, "thorough", Budget()), Budget()
+    asked = partial(_solved_program, ladder, budget, [])
+    assert asked(limited=True) is None
+    assert ladder.passed == -1
+    program = asked(limited=False)
+    assert program is not None
+    assert asked(limited=True) is program
 
 
 def test_a_dive_goes_on_with_the_program_of_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
