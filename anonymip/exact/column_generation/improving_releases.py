@@ -164,8 +164,6 @@ class Improver:
     ) -> None:
         self._run, self._settings, self._budget = run, settings, budget
         self._prices, self._master = prices, master
-        # The release that iterated search left as it was.
-        self._perturbed: Assignment | None = None
 
     def after_relaxation(self, relaxed: Relaxed) -> None:
         """Look for a release when the relaxation has ended for the first time."""
@@ -196,7 +194,7 @@ class Improver:
             if self._run.loss >= before:
                 break
         if self._goes_on():
-            visited = self.perturb()
+            visited = self._perturb()
             if len(visited) and self._goes_on():
                 self._whole_numbers(centre, self._master.known.all().and_also(visited))
 
@@ -239,7 +237,7 @@ class Improver:
         self._master.add(columns_of(run.rules, found))
         self._keep(f"sets of the linear program: {run.loss:.6g}", before)
 
-    def perturb(self) -> Columns:
+    def _perturb(self) -> Columns:
         """Take a few classes apart and let moves improve what becomes of them, many times.
 
         Returns classes that were visited, as columns.
@@ -250,7 +248,7 @@ class Improver:
         if run.incumbent is None or not self._moves() or are_priced(problem):
             return sets_as_columns(run.rules, [])
         release, before = run.incumbent.assignment, run.loss
-        if not isinstance(release, Classes) or release is self._perturbed:
+        if not isinstance(release, Classes):
             return sets_as_columns(run.rules, [])
         labels, _, _ = iterate_classes(
             problem,
@@ -261,7 +259,6 @@ class Improver:
             visited=visited,
         )
         run.offer(Classes(labels))  # type: ignore[arg-type]
-        self._perturbed = run.incumbent.assignment
         self._keep(f"classes taken apart: {run.loss:.6g}", before)
         return sets_as_columns(run.rules, list(visited.values()))
 

@@ -258,8 +258,6 @@ class Proof:
             self._left = self._sets_left(relaxed)
             if point is None or self._left <= _CUTTING.few:
                 break
-            if not rounds:
-                self._improver.perturb()
             # Columns that were found since are not in the point.
             held = csr_array(master.known.all().incidence(run.rules.types).T)
             cuts = separate(
