@@ -124,7 +124,7 @@ def test_spent_budget(method: Any, k: int) -> None:
 def test_two_factors_on_random_tables(letters: int) -> None:
     """Within 2 on binary tables, where the bound is 1.5 c; on ternary ones no factor is claimed."""
     rng, worst = np.random.default_rng(letters), 0.0
-    for _ in range(tried(320)):
+    for _ in range(tried(480)):
         rows = rng.integers(0, letters, (rng.integers(3, 10), rng.integers(1, 6)))
         best = suppression_optimum(rows, 3)
         solution = two_factor(suppression_problem(rows, 3))
