@@ -25,7 +25,7 @@ from anonymip.recodings.rules.limits import conflicts
 from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.solution import Solution
+from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
 
 #: Makes a cover of a problem whose records all need a set: from a known one, within a budget.
@@ -61,7 +61,13 @@ def leaves_out(
 
         hurries = has_efforts and options.get("effort") != EFFORTS[0]
         quick = partial(cover, effort=EFFORTS[0]) if hurries else None
-        return leave_out(problem, cover, budget or Budget(), start, quick)
+        unfit = _unfit(problem)
+        if len(unfit) == problem.n:
+            # The only release that there is.
+            nobody, name = Cover.joined(problem.n, []), method.__name__.replace("_", "-")
+            found = Solution.of(problem, nobody, method=name)
+            return found.with_bound(Bound(found.objective, "limits", "argument"))
+        return leave_out(problem, cover, budget or Budget(), unfit, start, quick)
 
     return run
 
@@ -70,20 +76,21 @@ def leave_out(
     problem: Problem,
     cover: MakeCover,
     budget: Budget,
+    unfit: Ints,
     start: Assignment | None = None,
     quick: MakeCover | None = None,
 ) -> Solution:
     """Return a cover without the records whose leaving saves most, no more than may be.
 
     `cover` makes the sets of those that are kept, and a `quick` one those while records are chosen;
-    None for the same. `start`: a release, whose records are left out first. When the budget ends,
-    the best release so far is the result. Raises NoSolution if more records can be in no set than
-    may be suppressed, or no sets of the others are found. Complexity: that of six covers at most,
-    and O(n k^2 m) for what leaving saves.
+    None for the same. `unfit`: the records that can be in no set. `start`: a release, whose records
+    are left out first. When the budget ends, the best release so far is the result. Raises
+    NoSolution if no sets of the others are found. Complexity: that of six covers at most, and
+    O(n k^2 m) for what leaving saves.
     """
     watch, most, choosing = Stopwatch(), problem.most_suppressed, quick or cover
     saved = np.zeros(problem.n)
-    saved[_unfit(problem)] = np.inf
+    saved[unfit] = np.inf
     out, first = np.isinf(saved), None
     if isinstance(start, Cover):
         problem.recoding.check(problem, start)
@@ -194,7 +201,7 @@ def _unfit(problem: Problem) -> Ints:
     while (lacking := fits & ((~apart[:, fits]).sum(axis=1) < needed)).any():
         fits &= ~lacking
     count, most = int((~fits).sum()), problem.most_suppressed
-    if count > most or count == problem.n:
+    if count > most:
         raise NoSolution(
             f"the limits leave {count:,} records without companions for any set, and {most:,} may "
             "be suppressed",

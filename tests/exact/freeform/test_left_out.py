@@ -224,9 +224,22 @@ def test_records_that_limits_keep_apart_from_all_leave() -> None:
     few = asked.replace(recoding=Freeform(most_suppressed=2))
     with pytest.raises(NoSolution, match="leave 3 records without companions for any set, and 2"):
         solve(few, "hungarian")
-    nobody = asked.replace(recoding=Freeform(suppression=True), limits=Cap("age", 0.5))
-    with pytest.raises(NoSolution, match="leave 40 records without companions"):
-        solve(nobody, "hungarian")
+
+
+@pytest.mark.parametrize("reciprocal", [False, True])
+@pytest.mark.parametrize("method", ["auto", "hungarian", "freeform-mip"])
+def test_where_limits_leave_nobody_all_are_left_out(method: str, reciprocal: bool) -> None:
+    """That is the only release, and so the best one; with fewer suppressed there is none."""
+    recoding = Freeform(suppression=True, reciprocal=reciprocal)
+    asked = Problem(table(2, 8), 3, recoding, limits=Cap("age", 0.0))
+    assert asked.microdata.frame["age"].value_counts().max() < 3
+    found = solve(asked, method)
+    assert found.is_optimal
+    assert found.assignment.suppressed == asked.n
+    assert found.objective == asked.n * asked.m
+    few = asked.replace(recoding=Freeform(most_suppressed=7, reciprocal=reciprocal))
+    with pytest.raises(NoSolution):
+        solve(few, method)
 
 
 def test_a_start_with_suppressed_records_is_one_of_the_models() -> None:
