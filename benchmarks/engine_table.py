@@ -40,7 +40,7 @@ GOALS = (
     Goal("census-8-n50-k5", 60, 0, 4, 85.5263, 83.222),
     Goal("census-8-n75-k5", 180, 0, 42, 107.078, 104.782, 106.351),
     Goal("census-8-n100-k5", 600, 0, 60, 126.4846, 122.470, 125.060),
-    Goal("census-8-n150-k5", 300, 0.006, 150, None, 156.363, 159.343),
+    Goal("census-8-n150-k5", 150, 0.006, 150, None, 156.363, 159.343),
     Goal("census-8-n100-k10", 300, 0.01),
     Goal("census-8-n5000-k3", 600, 0.02, None, None, 1238, 1249),
     Goal("census-4-n200-k3", 60, 0, 5, 16.235),
@@ -59,7 +59,7 @@ GOALS = (
     Goal("freeform-n50-k5", 60, 0, 1, 42.9735, 42.9321),
     Goal("freeform-n100-k5", 180, 0, 73, 62.8142, 62.7474),
     Goal("freeform-n200-k5", 300, 0, None, None, 110.1623),
-    Goal("freeform-n500-k5", 300, 0.005),
+    Goal("freeform-n500-k5", 300, 0.003),
     Goal("freeform-n1000-k5", 300, 1, None, None, 356.5113),
     Goal("freeform-n50-k10", 60, 0, 1, 77.9118, 77.9118),
 )

@@ -209,6 +209,10 @@ class Ladder:
         raised = _Raised()
         for effort in EFFORTS[: EFFORTS.index(self._effort) + 1]:
             duals.allow(allowed_cells(problem, effort))
+            if effort == "thorough" and _paired(duals) and _duals_hold(problem):
+                # What a normal effort had no work for comes before k-sets, which take half.
+                if not raised.complete:
+                    yield from self._sweep(duals, raised, NUMBERS.first_sweep)
             yield from self._k_sets(duals, self._share_of_k_sets(duals, effort))
             if effort != "quick" and _duals_hold(problem):
                 if not raised.complete:
@@ -257,8 +261,7 @@ class Ladder:
     def _share_of_k_sets(self, duals: RecordDuals, effort: str) -> float:
         if effort == "quick":
             return 1.0
-        paired = bool(np.isfinite(duals.pairs).all())
-        return 0.0 if paired and effort == "normal" else NUMBERS.share_of_k_sets
+        return 0.0 if _paired(duals) and effort == "normal" else NUMBERS.share_of_k_sets
 
     def _sweep(self, duals: RecordDuals, raised: _Raised, factor: float) -> Iterator[Bound]:
         before, aims = duals.left, duals.aims_at(factor)
@@ -339,6 +342,11 @@ def has_ladder(problem: Problem) -> bool:
 def raises_duals(problem: Problem) -> bool:
     """Return whether there are higher bounds: with k = 2 a set is a pair."""
     return has_ladder(problem) and (problem.k > 2 or _duals_hold(problem))
+
+
+def _paired(duals: RecordDuals) -> bool:
+    """Return whether sums over pairs say of each record how far its dual may be raised."""
+    return bool(np.isfinite(duals.pairs).all())
 
 
 def _remarks(complete: bool) -> tuple[str, ...]:

@@ -56,7 +56,11 @@ def improve_by_neighbourhoods(
     complete = own.incidence(run.rules.types).sum() == run.rules.sides.sum()
     if not (complete or np.isfinite(run.rules.price)):
         return False
-    parts = _Neighbourhoods(run.rules.types, pool.and_also(own), centre, unit)
+    records = _NEAR.records
+    if run.rules.freeform:
+        # Each record lies in k sets of k: fewer sets hold none of them whole.
+        records = min(_NEAR.most_records, records * max(9, run.problem.k**2) // 9)
+    parts = _Neighbourhoods(run.rules.types, pool.and_also(own), centre, unit, records)
     release = {place: own.of(place).astype(np.int64) for place in range(len(own))}
     costs = dict(enumerate(own.costs.tolist()))
     seeds = np.argsort(-own.reduced_costs(centre.multipliers.duals), kind="stable").tolist()
@@ -110,9 +114,11 @@ def columns_below(
 class _Neighbourhoods:
     """Parts of a release and the best columns for them; who shares cheap columns is near."""
 
-    def __init__(self, types: int, pool: Columns, centre: Centre, unit: float) -> None:
+    def __init__(
+        self, types: int, pool: Columns, centre: Centre, unit: float, records: int
+    ) -> None:
         self.pool, self.count = pool, 0
-        self._types = types
+        self._types, self._records = types, records
         self._incidence = csr_array(pool.incidence(types).T)
         self._by_type = csc_array(self._incidence)
         reduced = np.maximum(pool.reduced_costs(centre.multipliers.duals), 0.0)
@@ -130,7 +136,7 @@ class _Neighbourhoods:
         starts = np.cumsum(sizes) - sizes
         scores = np.add.reduceat(shared[members], starts) / sizes
         order = np.argsort(-scores, kind="stable")
-        room = _NEAR.records - len(release[seed])
+        room = self._records - len(release[seed])
         most = max(_NEAR.sets, int(np.searchsorted(np.cumsum(sizes[order]), room, side="right")))
         return [seed, *(places[at] for at in order[:most].tolist() if scores[at] > 0)]
 
