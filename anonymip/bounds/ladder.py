@@ -209,10 +209,10 @@ class Ladder:
         raised = _Raised()
         for effort in EFFORTS[: EFFORTS.index(self._effort) + 1]:
             duals.allow(allowed_cells(problem, effort))
-            if effort == "thorough" and _paired(duals) and _duals_hold(problem):
+            paired = _paired(duals) and _duals_hold(problem)
+            if effort == "thorough" and paired and not raised.complete:
                 # What a normal effort had no work for comes before k-sets, which take half.
-                if not raised.complete:
-                    yield from self._sweep(duals, raised, NUMBERS.first_sweep)
+                yield from self._sweep(duals, raised, NUMBERS.first_sweep)
             yield from self._k_sets(duals, self._share_of_k_sets(duals, effort))
             if effort != "quick" and _duals_hold(problem):
                 if not raised.complete:
