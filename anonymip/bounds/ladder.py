@@ -209,11 +209,14 @@ class Ladder:
         raised = _Raised()
         for effort in EFFORTS[: EFFORTS.index(self._effort) + 1]:
             duals.allow(allowed_cells(problem, effort))
+            share = self._share_of_k_sets(duals, effort)
             paired = _paired(duals) and _duals_hold(problem)
             if effort == "thorough" and paired and not raised.complete:
-                # What a normal effort had no work for comes before k-sets, which take half.
+                # What a normal effort had no work for: of a million records with k = 10, k-sets
+                # take half of all work and prove less.
                 yield from self._sweep(duals, raised, NUMBERS.first_sweep)
-            yield from self._k_sets(duals, self._share_of_k_sets(duals, effort))
+                share = 0.0
+            yield from self._k_sets(duals, share)
             if effort != "quick" and _duals_hold(problem):
                 if not raised.complete:
                     yield from self._sweep(duals, raised, NUMBERS.first_sweep)

@@ -281,14 +281,16 @@ class Improver:
         most = int(
             self._settings.work.neighbourhoods * max(1.0, run.rules.types / _IMPROVING.types)
         )
+        # One may be nearly the whole table, of which pools tell more.
+        parted = run.rules.freeform or run.rules.types >= 2 * _NEAR.records
         if not run.rules.freeform:
             # Neighbourhoods of large classes take long, and perturbing them gains as much.
             most = int(most * min(1.0, _IMPROVING.k / run.problem.k) ** 4)
         if not most:
             return
         pool = columns_below(run, self._prices, self._master, centre, self._budget)
-        budget = self._budget.share(_IMPROVING.time)
-        if improve_by_neighbourhoods(run, pool, centre, self._master.unit, most, budget):
+        budget, unit = self._budget.share(_IMPROVING.time), self._master.unit
+        if parted and improve_by_neighbourhoods(run, pool, centre, unit, most, budget):
             self._keep(f"neighbouring sets chosen again: {run.loss:.6g}", before)
         if self._goes_on():
             self._whole_numbers(centre, pool)
