@@ -69,7 +69,7 @@ ITERATED = IteratedNumbers()
 
 #: Steps of each effort for each record, and at most.
 _STEPS: Mapping[str, tuple[int, int]] = MappingProxyType(
-    {"quick": (0, 0), "normal": (200_000, 750_000_000), "thorough": (5_000_000, 12_000_000_000)}
+    {"quick": (0, 0), "normal": (200_000, 1_000_000_000), "thorough": (5_000_000, 12_000_000_000)}
 )
 
 
