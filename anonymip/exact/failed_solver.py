@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from anonymip.assignments import Classes
-from anonymip.errors import AnonymipError, InputError, InvalidAssignment, NoSolution, SolverError
+from anonymip.errors import (
+    AnonymipError,
+    InputError,
+    InvalidAssignment,
+    NoSolution,
+    SolverError,
+    UnsupportedObjective,
+)
 from anonymip.exact.classes.small import solve_small
 from anonymip.exact.trust import under_assumptions
 from anonymip.exact.warm_starts import begin_freeform
+from anonymip.heuristics.freeform.nearest_sets import nearest_sets
 from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.heuristics.local_search.starts import BEST
 from anonymip.problem import Problem
-from anonymip.recodings import EquivalenceClasses, PatternGuided
+from anonymip.recodings import KK, EquivalenceClasses, KConcealment, KOne, OneK, PatternGuided
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.compilation import CompilationStopped
 from anonymip.solution import Bound, Solution
@@ -59,10 +67,26 @@ def cheap_release(problem: Problem, budget: Budget, seed: int) -> Solution | Non
             if problem.n <= _SOON:
                 return search_instead(problem, budget, seed)
             return local_search(problem, from_method=BEST, effort="quick", budget=budget, seed=seed)
-        return begin_freeform(problem, "best", None, seed, budget)[0]
+        return _cheap_cover(problem, budget, seed)
     except (InputError, NoSolution, CompilationStopped):
         # Some heuristics do not take the rules or the loss, and some have no time.
         return None
+
+
+def _cheap_cover(problem: Problem, budget: Budget, seed: int) -> Solution | None:
+    """Return the best of what heuristics of covers and of weaker notions find.
+
+    HiGHS 1.15.1 took a regular cover that it was given for the best one of (k,1)-anonymity, whose
+    sets need not be regular.
+    """
+    found = begin_freeform(problem, "best", None, seed, budget)[0]
+    if not isinstance(problem.recoding, OneK | KOne | KK | KConcealment):
+        return found
+    try:
+        weaker = nearest_sets(problem, effort="quick", budget=budget, seed=seed)
+    except (InputError, NoSolution, UnsupportedObjective):
+        return found
+    return weaker if found is None or weaker.objective < found.objective else found
 
 
 def search_instead(problem: Problem, budget: Budget, seed: int) -> Solution | None:

@@ -161,7 +161,8 @@ def _numbers(series: pd.Series, attribute: Attribute) -> tuple[Floats, float]:
         present = series.where(~absent, series[~absent].iloc[0])
         numbers = attribute.scale.coarsened(numeric_column(present, attribute))
     low, high = ends_of(attribute, numbers[~absent])
-    numbers[absent] = high + 2 * ((high - low) or 1.0) + attribute.is_whole
+    width = high - low or max(1.0, float(np.spacing(abs(high))))
+    numbers[absent] = high + 2 * width + attribute.is_whole
     return numbers, float(numbers[absent][0])
 
 

@@ -277,3 +277,15 @@ def test_a_hierarchy_without_the_category_of_missing_values_is_told_of() -> None
     with pytest.raises(InputError, match="count as the value 'missing'") as caught:
         Microdata(frame, (attribute,))
     assert caught.value.remedy == "Add a line to it: missing, and what lies above, up to *"
+
+
+@pytest.mark.parametrize("value", [0.0, 3.5, 8e100, -8e100])
+def test_missing_is_no_number_however_large_the_only_one_is(value: float) -> None:
+    """What stands for missing values is told from a number of which one more is the same number."""
+    rows = pd.DataFrame({"pay": [None, value, value, None]})
+    data = Microdata(rows, [Attribute("pay", "numeric", missing="own")])
+    assert len(data.levels[0]) == 2
+    found = anonymip.solve(Problem(data, 2), "auto")
+    assert found.objective == 0.0
+    assert found.assignment.labels.tolist() in ([0, 1, 1, 0], [1, 0, 0, 1])
+    assert anonymip.publish(found).verify().ok
