@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -22,8 +23,14 @@ import numpy as np
 
 from anonymip.errors import SolverError
 from anonymip.runtime.arrays import Floats
+from anonymip.runtime.budget import Budget
 from anonymip.solvers.adapters.packages import PackageSolver, Search, Session, meanings
-from anonymip.solvers.interface import ABSOLUTE_GAP, Availability, SolverOptions
+from anonymip.solvers.interface import (
+    ABSOLUTE_GAP,
+    Availability,
+    SolverOptions,
+    SolverResult,
+)
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
@@ -66,6 +73,21 @@ class HighsSolver(PackageSolver):
                 f"'pip install highspy', and do not import ortools in the same process",
             )
         return Availability(True, True, version, None, "full")
+
+    def solve(
+        self, form: StandardForm, start: Floats | None, options: SolverOptions, budget: Budget
+    ) -> SolverResult:
+        """Solve a compiled model, without its start where presolve has decided it with one.
+
+        HiGHS 1.15.1 calls some starts optimal that are not: presolve takes their objective for a
+        bound, and drops all that is better. No single rule of presolve is to blame.
+        """
+        result = super().solve(form, start, options, budget)
+        by_presolve = result.stopped is Stopped.OPTIMAL and not result.nodes
+        if start is None or not form.integer.any() or not by_presolve:
+            return result
+        again = super().solve(form, None, options, budget)
+        return replace(again, seconds=result.seconds + again.seconds)
 
     @contextmanager
     def session(
