@@ -39,6 +39,7 @@ from anonymip.heuristics.local_search.rounds import iterate_classes
 from anonymip.problem import is_plain
 from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
+from anonymip.solution import Solution
 
 _IMPROVING, _NEAR, _PRICING = NUMBERS.improving, NUMBERS.neighbourhoods, NUMBERS.pricing
 
@@ -170,6 +171,8 @@ class Improver:
     ) -> None:
         self._run, self._settings, self._budget = run, settings, budget
         self._prices, self._master = prices, master
+        # The release that taking classes apart left as it was.
+        self._perturbed: Solution | None = None
 
     def after_relaxation(self, relaxed: Relaxed) -> None:
         """Look for a release when the relaxation has ended for the first time."""
@@ -199,10 +202,21 @@ class Improver:
                 self._neighbourhoods(centre)
             if self._run.loss >= before:
                 break
-        if self._goes_on():
-            visited = self._perturb()
-            if len(visited) and self._goes_on():
-                self._whole_numbers(centre, self._master.known.all().and_also(visited))
+        self.perturb(centre)
+
+    def perturb(self, centre: Centre | None) -> bool:
+        """Take classes of the best release apart, and choose among those visited.
+
+        Nothing is done where it was done already. Returns whether that gained.
+        """
+        run, before = self._run, self._run.loss
+        if not self._goes_on() or run.incumbent is None or run.incumbent is self._perturbed:
+            return False
+        visited = self._perturb()
+        self._perturbed = run.incumbent
+        if len(visited) and self._goes_on():
+            self._whole_numbers(centre, self._master.known.all().and_also(visited))
+        return run.loss < before
 
     def _goes_on(self) -> bool:
         return self._budget.stop_reason() is None and not self._run.is_closed(self._settings.gap)
@@ -259,7 +273,7 @@ class Improver:
         labels, _, _ = iterate_classes(
             problem,
             release.labels,
-            steps=self._settings.work.perturbed * problem.n,
+            steps=min(self._settings.work.perturbed * problem.n, _IMPROVING.perturbed),
             budget=self._budget.share(_IMPROVING.time),
             seed=self._settings.seed,
             visited=visited,

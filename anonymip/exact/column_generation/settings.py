@@ -31,7 +31,7 @@ WORK: Mapping[str, Work] = MappingProxyType(
     {
         "quick": Work(5, 20_000, 1, 20_000, 0, 8_000, 1_000_000),
         "normal": Work(30, 300_000, 1, 200_000, 100, 900_000, 10_000_000),
-        "thorough": Work(60, 3_000_000, 20, 2_000_000, 1_000, 50_000_000, 200_000_000),
+        "thorough": Work(60, 3_000_000, 20, 10_000_000, 1_000, 50_000_000, 200_000_000),
     }
 )
 
@@ -135,6 +135,8 @@ class ImprovingNumbers:
     kept: tuple[float, ...] = (0.5, 0.8)
     #: Rounds of pricing after each step of a dive.
     dive_rounds: int = 15
+    #: Steps of the iterated local search at most, whatever the effort.
+    perturbed: int = 2_000_000_000
     #: Neighbouring sets are chosen again so often at most.
     times: int = 3
     #: The effort says in how many neighbourhoods for so many row types,

@@ -23,6 +23,7 @@ from anonymip.heuristics.local_search.iterated import (
     ITERATED,
     TrialsWork,
     Visits,
+    cycles,
     new_trials_work,
     trials_step,
 )
@@ -222,11 +223,21 @@ def iterate_classes(
     the classes that were visited last; copies of a row are one record. Complexity: about 100,000
     steps a trial, see :mod:`~anonymip.heuristics.local_search.iterated`.
     """
-    given = np.asarray(labels, np.int64)
-    rounds = _Rounds(problem, given, Settings(0, 0, 1, "thorough"), budget, seed)
-    if not rounds.state.rules.summed or not steps:
-        return given, budget.stop_reason(), "not iterated"
-    return rounds.iterate(given, steps, visited)
+    best = np.asarray(labels, np.int64)
+    start = lowest = 0.0
+    made, stopped = 0, budget.stop_reason()
+    for cycle, (length, heat) in enumerate(cycles(steps, problem.n)):
+        rounds = _Rounds(problem, best, Settings(0, 0, 1, "thorough"), budget, seed + cycle)
+        if not rounds.state.rules.summed:
+            return best, stopped, "not iterated"
+        start = start if cycle else rounds.loss
+        best, lowest, stopped = rounds.iterate(best, length, heat, visited)
+        made += rounds.done
+        if stopped is not None or not rounds.done:
+            break
+    gain = (start - lowest) / abs(start) if start else 0.0
+    ended = "" if stopped is None else f", then {stopped.value}"
+    return best, stopped, f"{made} trials gained {gain:.2%}{ended}"
 
 
 class _Rounds:
@@ -281,11 +292,11 @@ class _Rounds:
         """
         stalled, idle, deep = 0, 0, self._windows is None
         self._stopped = self._budget.stop_reason()
-        loss = self._loss()
+        loss = self.loss
         while self._stopped is None and not self._spent and idle < self._settings.patience:
             self._stopped = self._round(first=stalled == 0, deep=deep)
             self.done += 1
-            before, loss = loss, self._loss()
+            before, loss = loss, self.loss
             self._budget.report("improving classes", done=self.done, incumbent=loss)
             gain = (before - loss) / abs(before) if before else 0.0
             self._gains.append(gain)
@@ -303,40 +314,35 @@ class _Rounds:
         return self._stopped
 
     def iterate(
-        self, given: Ints, steps: int, visited: dict[bytes, Ints] | None
-    ) -> tuple[Ints, Stopped | None, str]:
-        """Make trials, and return the best labels, why it stopped early, and a remark.
+        self, given: Ints, steps: int, heat: float, visited: dict[bytes, Ints] | None
+    ) -> tuple[Ints, float, Stopped | None]:
+        """Make the trials of a cycle; return the best labels, their loss, and why it stopped early.
 
         What a trial may lose falls with the steps that are left, so that the last ones only gain.
         """
         self._note_changes(len(given))
         random = self._random
         visits = Visits.of(self.state.rules.k, visited is not None)
-        labels, start = given, self._loss()
-        best, mean, idle = start, start / max(1, len(self.state.living())), 0
+        labels, best = given, self.loss
+        mean, made = best / max(1, len(self.state.living())), 1
         self._work.steps[1] = steps
         self._stopped = self._budget.stop_reason()
-        while self._stopped is None and not self._spent:
+        while self._stopped is None and not self._spent and made:
             self._weigh_stars()
             middles = self._small(visits.widest)
             if len(middles) < 2:
                 break
             near = self._neighbours(middles, ITERATED.neighbours)
             trials = new_trials_work(self._points, near, middles, random, visits)
-            heat = ITERATED.heat * mean * (1.0 - self._work.steps[0] / steps)
-            self._stopped = self._try(trials, heat, visits.widest)
-            loss, made = self._loss(), int(trials.counts[0])
+            left = 1.0 - self._work.steps[0] / steps
+            self._stopped = self._try(trials, heat * mean * left, visits.widest)
+            made = int(trials.counts[0])
             self.done += made
-            idle += made
-            if loss < best:
-                best, labels, idle = loss, self.state.labels(), 0
+            if self.loss < best:
+                best, labels = self.loss, self.state.labels()
             if visited is not None:
                 visits.hand_over(trials, self.state, visited)
-            if not made or idle > ITERATED.idle * (len(middles) + ITERATED.most):
-                break
-        gain = (start - best) / abs(start) if start else 0.0
-        ended = "" if self._stopped is None else f", then {self._stopped.value}"
-        return labels, self._stopped, f"{self.done} trials gained {gain:.2%}{ended}"
+        return labels, best, self._stopped
 
     def _note_changes(self, n: int) -> None:
         """Let changes of the classes be noted, so that they can be taken back."""
@@ -384,7 +390,8 @@ class _Rounds:
             f"the last round gained {last:.2%}"
         )
 
-    def _loss(self) -> float:
+    @property
+    def loss(self) -> float:
         """Return the loss as the classes tell it: for telling whether a round was idle."""
         current, rules = self.state.current, self.state.rules
         living = self.state.living()

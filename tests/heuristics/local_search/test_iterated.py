@@ -5,11 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonymip import GCP, Bottleneck, Budget, Classes, Problem, Solution, census
+from anonymip import (
+    GCP,
+    Attribute,
+    Bottleneck,
+    Budget,
+    Classes,
+    Microdata,
+    Problem,
+    Solution,
+    census,
+)
 from anonymip.exact.classes.small import solve_small
 from anonymip.exact.column_generation.conditions import column_rules, sets_as_columns
 from anonymip.heuristics.classes.greedy_search import greedy_search
@@ -26,7 +37,7 @@ from anonymip.heuristics.local_search.current_classes import (
     take_back_changes,
     update_class,
 )
-from anonymip.heuristics.local_search.iterated import iterated_steps
+from anonymip.heuristics.local_search.iterated import ITERATED, cycles, iterated_steps
 from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.heuristics.local_search.rounds import iterate_classes
 from anonymip.recodings import Diversity, EquivalenceClasses
@@ -89,6 +100,29 @@ def test_small_tables_reach_the_optimum(seed: int) -> None:
     problem = Problem(census(12, 4, seed), 3)
     found = iterated(problem, initial(problem).assignment.labels, seed=seed)
     assert loss_of(problem, found) == pytest.approx(solve_small(problem).objective)
+
+
+def test_fewer_classes_than_rows_allow_are_found() -> None:
+    """Where all classes have k rows no move is allowed; three places of four records are best."""
+    places = np.repeat([0.0, 100.0, 200.0], 4) + np.tile([0.0, 1.0, 2.0, 3.0], 3)
+    table = Microdata(pd.DataFrame({"place": places}), (Attribute("place"),))
+    problem = Problem(table, 3)
+    found = iterated(problem, np.arange(12) // 3)
+    assert sorted(np.bincount(np.unique(found, return_inverse=True)[1])) == [4, 4, 4]
+    assert loss_of(problem, found) == pytest.approx(solve_small(problem).objective)
+
+
+def test_cycles_share_out_the_steps() -> None:
+    """Each begins hotter, up to a limit."""
+    for n in (10, 100, 1_000, 100_000):
+        for effort in ("normal", "thorough"):
+            steps = iterated_steps(effort, n)
+            lengths, heats = zip(*cycles(steps, n), strict=True)
+            assert sum(lengths) == steps
+            assert max(heats) <= ITERATED.hottest
+            assert list(heats[:-1]) == sorted(heats[:-1])
+    assert len(list(cycles(iterated_steps("thorough", 500), 500))) == 3
+    assert list(cycles(0, 500)) == []
 
 
 def test_it_gains_after_local_search_has_stalled_and_seeds_repeat() -> None:
