@@ -77,17 +77,21 @@ class HighsSolver(PackageSolver):
     def solve(
         self, form: StandardForm, start: Floats | None, options: SolverOptions, budget: Budget
     ) -> SolverResult:
-        """Solve a compiled model, without its start where presolve has decided it with one.
+        """Solve a compiled model, once more without its start where that is called optimal at once.
 
-        HiGHS 1.15.1 calls some starts optimal that are not: presolve takes their objective for a
-        bound, and drops all that is better. No single rule of presolve is to blame.
+        HiGHS 1.15.1 calls some starts optimal that are not, before it has looked at a node:
+        presolve takes their objective for a bound, and drops all that is better. No single rule of
+        presolve is to blame.
         """
         result = super().solve(form, start, options, budget)
-        by_presolve = result.stopped is Stopped.OPTIMAL and not result.nodes
-        if start is None or not form.integer.any() or not by_presolve:
+        at_once = result.stopped is Stopped.OPTIMAL and not result.nodes
+        if start is None or result.values is None or not form.integer.any() or not at_once:
+            return result
+        if form.cost @ result.values < form.cost @ np.nan_to_num(start) - ABSOLUTE_GAP:
             return result
         again = super().solve(form, None, options, budget)
-        return replace(again, seconds=result.seconds + again.seconds)
+        seconds = result.seconds + again.seconds
+        return replace(again, seconds=seconds, start_accepted=result.start_accepted)
 
     @contextmanager
     def session(
