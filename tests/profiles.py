@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from anonymip.heuristics.local_search import iterated
+
 #: The everyday run tries this part of the examples of a test, or `LEAST` of them.
 PART, LEAST = 12, 4
 #: Where Hypothesis keeps the settings of a test; it has no public name for it.
@@ -41,6 +43,13 @@ def thorough(*values: object) -> list[Any]:
 def tried(most: int) -> int:
     """Return how many of so many examples of its own making a test tries in this run."""
     return everyday(most) if NAME == "ci" else most
+
+
+def shorten_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an everyday run make a tenth of the trials of local search, whatever the effort."""
+    if NAME == "ci":
+        fewer = {effort: (a // 10, b // 10) for effort, (a, b) in iterated._STEPS.items()}
+        monkeypatch.setattr(iterated, "_STEPS", fewer)
 
 
 def shorten(test: Any) -> None:

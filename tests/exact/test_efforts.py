@@ -71,6 +71,7 @@ def test_nodes_end_a_solver(solver: str) -> None:
     assert any("stopped by effort normal after 1 nodes" in text for text in first.trace)
 
 
+@pytest.mark.thorough
 def test_the_flow_ends_where_its_proof_would_take_minutes() -> None:
     """Nodes of twelve mixed records take 11 ms each: few are searched, and the best is kept."""
     problem = Problem(census(12, 8, mixed=True), 3, recoding="k-k")

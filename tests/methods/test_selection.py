@@ -269,8 +269,13 @@ def test_weaker_notions_are_solved(recoding: Recoding, n: int) -> None:
 
 
 @pytest.mark.parametrize("recoding", [OneK(), KOne(), KK(), KConcealment()])
-@pytest.mark.parametrize("n", [8, 14])
-@pytest.mark.parametrize("loss", ["sse", "falling"])
+@pytest.mark.parametrize(
+    ("n", "loss"),
+    [
+        *[(8, "sse"), (14, "sse"), (8, "falling")],
+        pytest.param(14, "falling", marks=pytest.mark.thorough),
+    ],
+)
 def test_weaker_notions_take_any_loss(recoding: Recoding, n: int, loss: str) -> None:
     """Where neither model nor heuristics read the loss a freeform cover serves, of any size."""
     plain = line(n, "falling") if loss == "falling" else Problem(census(n, 4), 2, objective="sse")

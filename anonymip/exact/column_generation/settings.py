@@ -136,7 +136,7 @@ class ImprovingNumbers:
     #: Rounds of pricing after each step of a dive.
     dive_rounds: int = 15
     #: Steps of the iterated local search at most, whatever the effort.
-    perturbed: int = 2_000_000_000
+    perturbed: int = 1_000_000_000
     #: Neighbouring sets are chosen again so often at most.
     times: int = 3
     #: The effort says in how many neighbourhoods for so many row types,

@@ -63,6 +63,10 @@ class IteratedNumbers:
     #: Share of the trials that make one class less. Where all have k rows, moves never do: 100
     #: census records with k = 5 ended at 127.60 for 126.48, which has 19 classes in place of 20.
     fewer: float = 0.05
+    #: A cycle of so many trials for each class that finds no better release is the last one.
+    idle: int = 1_000
+    #: Steps that a trial takes beside the losses that it works out: rows that repeat take few.
+    trial: int = 4_000
     trials: int = 50  # at least so many between two looks for neighbours
     #: Noted at most: a trial that makes half as many is not improved further.
     changes: int = 10_000
@@ -72,12 +76,18 @@ class IteratedNumbers:
 
 
 ITERATED = IteratedNumbers()
-_FEWER = ITERATED.fewer
+_FEWER, _TRIAL = ITERATED.fewer, ITERATED.trial
 
 #: Steps of each effort for each record, and at most.
 _STEPS: Mapping[str, tuple[int, int]] = MappingProxyType(
-    {"quick": (0, 0), "normal": (200_000, 1_000_000_000), "thorough": (5_000_000, 12_000_000_000)}
+    {
+        "quick": (40_000, 400_000_000),
+        "normal": (300_000, 2_500_000_000),
+        "thorough": (5_000_000, 12_000_000_000),
+    }
 )
+#: Steps a row by which `heat` is meant.
+_USUAL = 200_000
 #: Of a few records so many have this times as many steps more: trials of these are soon made.
 _FIRST, _MORE = 200, 4
 #: Fewer than this have less of that: an exact search ends sooner.
@@ -85,7 +95,7 @@ _FEW = 100
 
 #: Most steps of the effort thorough, times records: of large tables moves and diving take most of
 #: five minutes, and what trials gain is little.
-_STEPS_BY_SIZE = 60_000_000_000_000
+_STEPS_BY_SIZE = 240_000_000_000_000
 
 
 def iterated_steps(effort: str, n: int) -> int:
@@ -99,8 +109,7 @@ def iterated_steps(effort: str, n: int) -> int:
 
 def cycles(steps: int, n: int) -> Iterator[tuple[int, float]]:
     """Yield the steps of each cycle, and what its trials may lose at first, as `heat` says it."""
-    each = _STEPS[EFFORTS[-2]][0] * n
-    length = iterated_steps(EFFORTS[-2], n)
+    each, length = _USUAL * n, iterated_steps(EFFORTS[-2], n)
     while steps > 0:
         length = length if steps >= 2 * length else steps
         yield length, min(ITERATED.heat * (length / each) ** 0.5, ITERATED.hottest)
@@ -362,6 +371,7 @@ def trials_step(
     while cursor[0] < last and work.steps[0] < work.steps[1]:
         trial = cursor[0]
         cursor[0] += 1
+        work.steps[0] += _TRIAL
         count = _choose_classes(current, trials, trial, widest)
         if count < 2:
             continue

@@ -45,7 +45,7 @@ from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
-#: Of several starts so many are searched with windows.
+#: Of several starts so many are searched further than by moves.
 _SEARCHED = {"quick": 1, "normal": 2, "thorough": 4}
 #: Where outliers may be left out, the search of all records has this share of the time.
 _SHARE_OF_ALL = 0.5
@@ -66,25 +66,26 @@ def local_search(
     """Improve classes until nothing more is gained or the time ends.
 
     Between neighbouring classes a row is moved, two rows are swapped, or the classes are merged; a
-    class of 2k rows or more is split. Where none of this gains, a few neighbouring classes at a
-    time are made again with the least loss. Where the table repeats its rows, classes of copies of
-    one row donate what they hold beyond k to any class, and have it back for nothing. At last, with
-    the efforts ``normal`` and ``thorough`` and where losses are summed, a few neighbouring classes
-    at a time are taken apart, and what becomes of them by moves is kept if it gains.
+    class of 2k rows or more is split. Where none of this gains and losses are summed, a few
+    neighbouring classes at a time are taken apart, and what becomes of them by moves is kept if it
+    gains, or loses little, the less the longer this goes on. Where the largest loss counts, a few
+    neighbouring classes at a time are made again with the least loss instead. Where the table
+    repeats its rows, classes of copies of one row donate what they hold beyond k to any class, and
+    have it back for nothing.
 
     `problem`: with equivalence classes.
     `from_method`: what makes the start where none is given: ``greedy-search``, ``ordered-cut``,
     ``k-member``, ``mondrian``, ``hilbert``, ``hp``, ``mdav``, ``forest``, ``edge-cover``,
     ``initial``, ``diving``, ``split-carry``; or ``best``: in tables of up to 2,000 records all of
-    these but the last three are improved by moves, and the best of them by windows too; larger
-    tables have one start: ``ordered-cut`` where rows repeat, ``k-member`` up to 50,000 records,
+    these but the last three are improved by moves, and the best of them go on; larger tables have
+    one start: ``ordered-cut`` where rows repeat, ``k-member`` up to 50,000 records,
     else ``greedy-search``. Where the bound of the same run weighs sets, ``normal`` starts from
     classes out of these too. Where the effort is ``thorough`` and rows do not repeat, classes of
     ``diving`` are improved after that, and the better of both is gone on from.
     `order`: order that the start is made with, if its method takes one; empty for its default.
-    `window`: most rows of the neighbouring classes that are made again together, up to 60; 0 for
-    moves alone, -1 for 3k + 1 where k is at most 5 and 2k + 2 beyond, as long as these are no more
-    than 60.
+    `window`: most rows of the neighbouring classes that are made again together, up to 60, where
+    the largest loss counts; 0 for moves alone in any case, -1 for 3k + 1 where k is at most 5 and
+    2k + 2 beyond, as long as these are no more than 60.
     `patience`: so many rounds in a row that gain less than 0.1 % of the loss, or 0.02 % with the
     effort ``thorough``, end the work; after the first round with windows that gains less than 0.1 %
     the windows are of neighbours drawn at random.
@@ -98,13 +99,13 @@ def local_search(
     The search looks at records and attributes in an order that follows from their values, so that a
     table finds the same loss in whatever order it comes. The result is never above the start. Where
     the largest loss counts, the larger one of the classes that change never rises, so that the
-    losses sorted from the largest down fall with every
-    step. Complexity of a round: O(n k m) for the moves, and a search that is exponential in its
-    rows for each window: a class with one and with two of its nearest 6 classes, or 3 in tables of
-    more than 1,000 records; these windows take most of the time, and they come when moves alone
-    gain little. Limits are terms of the loss that are infinite where one is broken. Losses without
-    tables are evaluated in batches of NumPy, where there are no windows: for tables of some
-    thousand records.
+    losses sorted from the largest down fall with every step. Complexity of a round: O(n k m) for
+    the moves, and a search that is exponential in its rows for each window: a class with one and
+    with two of its nearest 6 classes, or 3 in tables of more than 1,000 records; windows come when
+    moves alone gain little. Classes taken apart have a number of steps that the effort says. Limits
+    are terms of the loss that are infinite where one is broken. Losses without tables are evaluated
+    in batches of NumPy, where there are neither windows nor trials: for tables of some thousand
+    records.
 
     Suppressed records join a class where that is cheaper, and records that cost their class
     more than a row of stars are suppressed, where the recoding allows it and losses are summed.
@@ -279,12 +280,15 @@ class _Run:
 
     def _iterate(self, first: Solution, effort: str) -> Solution:
         """Return what the trials of an effort make of a release."""
-        steps = iterated_steps(effort, self.problem.n)
-        if not steps or not has_kernels(self.problem):
+        if effort == EFFORTS[0] or not has_kernels(self.problem):
             return first
         assert isinstance(first.assignment, Classes)
         labels, stopped, remark = iterate_classes(
-            self.problem, first.assignment.labels, steps=steps, budget=self.budget, seed=self.seed
+            self.problem,
+            first.assignment.labels,
+            steps=iterated_steps(effort, self.problem.n),
+            budget=self.budget,
+            seed=self.seed,
         )
         return self._better(first, labels, stopped, (*first.trace, remark))
 
@@ -333,7 +337,7 @@ class _Run:
         """
         if len(starts_of(self.problem)) == 1:
             return self._from_large(next(firsts), weighed, trials=trials)
-        moving = replace(settings, window=0, effort=EFFORTS[0])
+        moving = replace(settings, window=0, trials=0, effort=EFFORTS[0])
         moved = [(self._improve(first, moving), first) for first in firsts]
         moved.sort(key=lambda pair: pair[0].objective)
         of = f", one of the best of {len(moved)}"
@@ -436,9 +440,10 @@ def _settings(problem: Problem, window: int, patience: int, effort: str) -> Sett
             f"window is {window}",
             remedy=f"Give the rows of a window, up to {MOST_ROWS}; 0 for none, -1 for a default",
         )
+    trials = iterated_steps(EFFORTS[0], problem.n) if window else 0
     if window < 0:
         window = 3 * problem.k + 1 if problem.k <= NUMBERS.small_k else 2 * problem.k + 2
         # Where not even two classes fit there are no windows.
         window = window if window <= MOST_ROWS else 0
     near = NUMBERS.near if problem.n <= NUMBERS.large else NUMBERS.near_in_large
-    return Settings(window, near, patience, effort)
+    return Settings(window, near, patience, effort, trials)

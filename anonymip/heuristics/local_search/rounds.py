@@ -184,15 +184,17 @@ NUMBERS = SearchNumbers()
 class Settings:
     """What the rounds do.
 
-    `window`: rows of the windows that are made again; 0 for none. `near`: neighbours of a class
-    that are in a window with it, alone and two at a time. `patience`: idle rounds in a row that end
-    the work. `effort`: what else ends it.
+    `window`: rows of the windows that are made again where the largest loss counts; 0 for none.
+    `near`: neighbours of a class that are in a window with it, alone and two at a time. `patience`:
+    idle rounds in a row that end the work. `effort`: what else ends it. `trials`: steps of the
+    trials that follow where losses are summed: in the same time they gain more than windows do.
     """
 
     window: int
     near: int
     patience: int
     effort: str
+    trials: int = 0
 
 
 def improve_classes(
@@ -200,9 +202,14 @@ def improve_classes(
 ) -> tuple[Ints, Stopped | None, str]:
     """Return labels that are no worse, why the work stopped early, and a remark."""
     rounds = _Rounds(problem, labels, settings, budget, seed)
-    stopped = rounds.run()
+    stopped, remark = rounds.run(), rounds.remark()
     found = rounds.state.labels() if rounds.changed else np.asarray(labels, np.int64)
-    return found, stopped, rounds.remark()
+    if settings.trials and rounds.state.rules.summed and stopped is None:
+        found, stopped, trials = iterate_classes(
+            problem, found, steps=settings.trials, budget=budget, seed=seed
+        )
+        remark = f"{remark}; {trials}"
+    return found, stopped, remark
 
 
 def iterate_classes(
@@ -230,10 +237,13 @@ def iterate_classes(
         rounds = _Rounds(problem, best, Settings(0, 0, 1, "thorough"), budget, seed + cycle)
         if not rounds.state.rules.summed:
             return best, stopped, "not iterated"
-        start = start if cycle else rounds.loss
+        before = lowest if cycle else rounds.loss
+        start = start if cycle else before
+        many = ITERATED.idle * (len(rounds.state.living()) + ITERATED.most)
         best, lowest, stopped = rounds.iterate(best, length, heat, visited)
         made += rounds.done
-        if stopped is not None or not rounds.done:
+        idle = lowest >= before and rounds.done >= many
+        if stopped is not None or not rounds.done or idle:
             break
     gain = (start - lowest) / abs(start) if start else 0.0
     ended = "" if stopped is None else f", then {stopped.value}"
@@ -268,7 +278,7 @@ class _Rounds:
         rules = self.state.rules
         self._work = new_move_work(rules, problem.n, numbers)
         self._work.steps[1] = most_steps(settings.effort, problem.n)
-        regroups = rules.monotone and settings.window >= 2 * rules.k
+        regroups = rules.monotone and not rules.summed and settings.window >= 2 * rules.k
         self._regroups = bool(regroups)
         self._windows = None
         if regroups or rules.borrows:
