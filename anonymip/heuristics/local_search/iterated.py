@@ -82,7 +82,7 @@ _FEWER, _TRIAL = ITERATED.fewer, ITERATED.trial
 _STEPS: Mapping[str, tuple[int, int]] = MappingProxyType(
     {
         "quick": (40_000, 400_000_000),
-        "normal": (300_000, 2_500_000_000),
+        "normal": (300_000, 1_500_000_000),
         "thorough": (5_000_000, 12_000_000_000),
     }
 )
