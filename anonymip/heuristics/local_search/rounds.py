@@ -187,7 +187,7 @@ class Settings:
     `window`: rows of the windows that are made again where the largest loss counts; 0 for none.
     `near`: neighbours of a class that are in a window with it, alone and two at a time. `patience`:
     idle rounds in a row that end the work. `effort`: what else ends it. `trials`: steps of the
-    trials that follow where losses are summed: in the same time they gain more than windows do.
+    trials that follow where losses are summed: in as much time they mostly gain more than windows.
     """
 
     window: int
@@ -227,8 +227,8 @@ def iterate_classes(
     `labels`: (n,) classes that the problem allows; -1 for suppressed records. `steps`: losses of an
     attribute that may be worked out. `budget`: when it ends, the best release so far is returned.
     `seed`: of what is drawn: the same seed gives the same labels. `visited`: gets the records of
-    the classes that were visited last; copies of a row are one record. Complexity: about 100,000
-    steps a trial, see :mod:`~anonymip.heuristics.local_search.iterated`.
+    the classes that were visited last; copies of a row are one record. Complexity: about 5,000
+    to 50,000 steps a trial, see :mod:`~anonymip.heuristics.local_search.iterated`.
     """
     best = np.asarray(labels, np.int64)
     start = lowest = 0.0
@@ -253,7 +253,8 @@ def iterate_classes(
 class _Rounds:
     """Moves alone while they gain much, then moves and windows, at last of other neighbours.
 
-    On tables of all shapes moves gain ten times as much a second as windows do at first.
+    Where losses are summed the only windows are those that copies are lent in. On tables of all
+    shapes moves gain ten times as much a second as windows do at first.
     """
 
     def __init__(
