@@ -112,7 +112,7 @@ _METHODS = (
     ),
     _method(
         "heuristics.local_search.local-search",
-        "improves classes by moves, swaps and small windows solved again",
+        "improves classes by moves, swaps and classes taken apart",
         takes=("effort",),
         options=(
             MethodOption(
@@ -123,8 +123,7 @@ _METHODS = (
                 "several",
             ),
             MethodOption("order", "", "order of the start; empty for its default"),
-            MethodOption("window", -1, "rows of an exact window; 0: none, -1: by k"),
-            MethodOption("patience", 3, "rounds without gain before it stops"),
+            MethodOption("trials", True, "take classes apart where moves gain nothing"),
         ),
     ),
     _method("heuristics.classes.initial", f"{_LIANG}, Section 2.3", options=(_ORDER,)),

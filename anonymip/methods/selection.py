@@ -396,7 +396,7 @@ def _pick_classes(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], s
     others = tuple(map(_Choice, ("ordered-cut", "mondrian") if problem.limits else ()))
     by_kernels = problem.compiled.has_tables or are_priced(problem)
     most = reach.improved if by_kernels else reach.improved_in_batches
-    # Where rows repeat windows hold few row types, and are solved fast.
+    # Where rows repeat there are few row types to look at.
     if problem.n <= most or (by_kernels and repeats(problem)):
         return (_Choice("local-search", _BEST_START), *others), reason
     return (_Choice("greedy-search"), *others), reason

@@ -61,7 +61,7 @@ _OPTIONS: dict[str, list[dict[str, object]]] = {
         {"carry": "least"},
         {"order": "snake+2opt"},
     ],
-    "local-search": [{"from_method": "mondrian"}, {"window": 0}],
+    "local-search": [{"from_method": "mondrian"}, {"trials": False}],
     "ordered-cut": [{"order": "snake"}, {"order": "hilbert+2opt"}, {"order": "neighbour"}],
     "greedy-search": [{"search": "tree"}, {"search": "scan"}],
     "mondrian": [{"strict": False}],

@@ -1,1 +1,1 @@
-"""Local search over equivalence classes: moves, borrowing, windows."""
+"""Local search over equivalence classes: moves, borrowing, trials."""

@@ -1,4 +1,4 @@
-"""Local search: improve any classes by moves, swaps and neighbouring classes made again."""
+"""Local search: improve any classes by moves, swaps and neighbouring classes made anew."""
 
 from __future__ import annotations
 
@@ -17,13 +17,7 @@ from anonymip.heuristics.growing.outliers import without, without_outliers
 from anonymip.heuristics.growing.repair import finish, rehomed
 from anonymip.heuristics.local_search.batches import improve_in_batches
 from anonymip.heuristics.local_search.iterated import iterated_steps
-from anonymip.heuristics.local_search.regroup import MOST_ROWS
-from anonymip.heuristics.local_search.rounds import (
-    NUMBERS,
-    Settings,
-    improve_classes,
-    iterate_classes,
-)
+from anonymip.heuristics.local_search.rounds import improve_classes, iterate_classes
 from anonymip.heuristics.local_search.squared_errors import are_squared, improve_squared_errors
 from anonymip.heuristics.local_search.starts import (
     BEST,
@@ -56,8 +50,7 @@ def local_search(
     *,
     from_method: str = "greedy-search",
     order: str = "",
-    window: int = -1,
-    patience: int = 3,
+    trials: bool = True,
     start: Assignment | None = None,
     effort: str | None = None,
     budget: Budget | None = None,
@@ -66,12 +59,10 @@ def local_search(
     """Improve classes until nothing more is gained or the time ends.
 
     Between neighbouring classes a row is moved, two rows are swapped, or the classes are merged; a
-    class of 2k rows or more is split. Where none of this gains and losses are summed, a few
-    neighbouring classes at a time are taken apart, and what becomes of them by moves is kept if it
-    gains, or loses little, the less the longer this goes on. Where the largest loss counts, a few
-    neighbouring classes at a time are made again with the least loss instead. Where the table
-    repeats its rows, classes of copies of one row donate what they hold beyond k to any class, and
-    have it back for nothing.
+    class of 2k rows or more is split. Where none of this gains, a few neighbouring classes at a
+    time are taken apart, and what becomes of them by moves is kept if it gains, or loses little,
+    the less the longer this goes on. Where the table repeats its rows, classes of copies of one row
+    lend what they hold beyond k to any class, and have it back for nothing.
 
     `problem`: with equivalence classes.
     `from_method`: what makes the start where none is given: ``greedy-search``, ``ordered-cut``,
@@ -83,12 +74,7 @@ def local_search(
     classes out of these too. Where the effort is ``thorough`` and rows do not repeat, classes of
     ``diving`` are improved after that, and the better of both is gone on from.
     `order`: order that the start is made with, if its method takes one; empty for its default.
-    `window`: most rows of the neighbouring classes that are made again together, up to 60, where
-    the largest loss counts; 0 for moves alone in any case, -1 for 3k + 1 where k is at most 5 and
-    2k + 2 beyond, as long as these are no more than 60.
-    `patience`: so many rounds in a row that gain less than 0.1 % of the loss, or 0.02 % with the
-    effort ``thorough``, end the work; after the first round with windows that gains less than 0.1 %
-    the windows are of neighbours drawn at random.
+    `trials`: whether classes are taken apart after the moves.
     `start`: classes to improve.
     `effort`: work spent: ``quick``, ``normal`` or ``thorough``; None for ``normal``, and
     ``thorough`` where the budget has a time limit. It is counted in steps, so that the same seed
@@ -98,14 +84,12 @@ def local_search(
 
     The search looks at records and attributes in an order that follows from their values, so that a
     table finds the same loss in whatever order it comes. The result is never above the start. Where
-    the largest loss counts, the larger one of the classes that change never rises, so that the
-    losses sorted from the largest down fall with every step. Complexity of a round: O(n k m) for
-    the moves, and a search that is exponential in its rows for each window: a class with one and
-    with two of its nearest 6 classes, or 3 in tables of more than 1,000 records; windows come when
-    moves alone gain little. Classes taken apart have a number of steps that the effort says. Limits
-    are terms of the loss that are infinite where one is broken. Losses without tables are evaluated
-    in batches of NumPy, where there are neither windows nor trials: for tables of some thousand
-    records.
+    the largest loss counts, the larger one of the classes that a move changes never rises, so that
+    the losses sorted from the largest down fall with every move. Moves end with a round that gains
+    less than 0.1 % of the loss, or 0.02 % with the effort ``thorough``; complexity of a round:
+    O(n k m). Classes taken apart have a number of steps that the effort says. Limits are terms of
+    the loss that are infinite where one is broken. Losses without tables are evaluated in batches
+    of NumPy, where no classes are taken apart: for tables of some thousand records.
 
     Suppressed records join a class where that is cheaper, and records that cost their class
     more than a row of stars are suppressed, where the recoding allows it and losses are summed.
@@ -120,22 +104,16 @@ def local_search(
         # What is refused is named by the records as they were given.
         Solution.of(problem, start, method="start")
     if problem.is_capped:
-        handed = {"from_method": from_method, "order": order, "window": window, "seed": seed}
-        handed |= {"patience": patience, "effort": _effort(effort, budget)}
+        handed = {"from_method": from_method, "order": order, "trials": trials, "seed": seed}
+        handed["effort"] = _effort(effort, budget)
         return _leaving_outliers(problem, start, handed, watch, budget)
     by_values = OrderedByValues.of(problem)
     given, problem = problem, by_values.problem
-    settings = _settings(problem, window, patience, _effort(effort, budget))
+    effort = _effort(effort, budget)
     named = from_method if start is None else "start"
-    options = {
-        "from_method": named,
-        "order": order,
-        "window": settings.window,
-        "patience": patience,
-        "effort": settings.effort,
-    }
-    run, trials = _Run(problem, options, watch, budget, seed), window != 0
-    weighed = _Weighed(given, by_values, budget, seed) if settings.window else None
+    options = {"from_method": named, "order": order, "trials": trials, "effort": effort}
+    run = _Run(problem, options, watch, budget, seed)
+    weighed = _Weighed(given, by_values, budget, seed) if trials else None
     with handing_on(problem, given, by_values.back):
         if start is not None:
             placed = by_values.places(start)
@@ -144,8 +122,8 @@ def local_search(
             search = run.from_one(make_start(problem, from_method, order, budget, seed))
         else:
             starts = make_starts(problem, budget, seed)
-            search = run.from_best(starts, weighed, settings, trials=trials)
-        found = run.improve_by_efforts(search, settings, trials=trials)
+            search = run.from_best(starts, weighed)
+        found = run.improve_by_efforts(search, effort)
     return by_values.back(found)
 
 
@@ -205,8 +183,8 @@ def assigned_labels(solution: Solution) -> Ints:
     return np.asarray(solution.assignment.labels, np.int64)
 
 
-#: Makes a release with settings, from what the effort below has made if there is one.
-Search: TypeAlias = Callable[[Settings, Solution | None], Solution]
+#: Makes a release with an effort, from what the effort below has made if there is one.
+Search: TypeAlias = Callable[[str, Solution | None], Solution]
 
 
 @dataclass(frozen=True)
@@ -243,44 +221,42 @@ class _Run:
     budget: Budget
     seed: int
 
-    def improve_by_efforts(self, search: Search, settings: Settings, *, trials: bool) -> Solution:
-        """Return what an effort makes of a start; thorough goes on from what normal makes of it.
+    def improve_by_efforts(self, search: Search, effort: str) -> Solution:
+        """Return what an effort makes of a start.
 
-        At the end of each effort come its `trials`.
+        It goes on from what the effort below makes of it. At the end of each come its trials.
         """
-        lower, thorough = None, settings.effort == EFFORTS[-1]
-        if thorough:
-            below = replace(settings, effort=EFFORTS[-2])
-            lower = self.improve_by_efforts(search, below, trials=trials)
+        lower = None
+        if effort != EFFORTS[0]:
+            lower = self.improve_by_efforts(search, EFFORTS[EFFORTS.index(effort) - 1])
             told = tuple(line.replace(MAY_GAIN, "") for line in lower.trace)
             lower = replace(lower, trace=told)
-        found = search(settings, lower)
-        return self._iterate(found, settings.effort) if trials else found
+        return self._iterate(search(effort, lower), effort)
 
     def from_one(self, first: Solution) -> Search:
         """Return the search that improves one start."""
 
-        def search(settings: Settings, lower: Solution | None) -> Solution:
-            return self._improve(first, settings) if lower is None else self._more(lower, settings)
+        def search(effort: str, lower: Solution | None) -> Solution:
+            return self._improve(first, effort) if lower is None else self._more(lower, effort)
 
         return search
 
-    def _improve(self, first: Solution, settings: Settings, by: str = "") -> Solution:
+    def _improve(self, first: Solution, effort: str, by: str = "", *, trials: int = 0) -> Solution:
         """Return what becomes of one start, which is never worse."""
         told = f"start: {first.objective:.6g} by {by or first.method}"
-        return self._more(replace(first, trace=(told,)), settings)
+        return self._more(replace(first, trace=(told,)), effort, trials=trials)
 
-    def _more(self, found: Solution, settings: Settings) -> Solution:
+    def _more(self, found: Solution, effort: str, *, trials: int = 0) -> Solution:
         """Return what becomes of a release that an effort has told of already."""
         assert isinstance(found.assignment, Classes)
         labels, stopped, remark = _improved(
-            self.problem, found.assignment.labels, settings, self.budget, self.seed
+            self.problem, found.assignment.labels, effort, self.budget, self.seed, trials
         )
         return self._better(found, labels, stopped, (*found.trace, remark))
 
     def _iterate(self, first: Solution, effort: str) -> Solution:
         """Return what the trials of an effort make of a release."""
-        if effort == EFFORTS[0] or not has_kernels(self.problem):
+        if not self.options["trials"] or not has_kernels(self.problem):
             return first
         assert isinstance(first.assignment, Classes)
         labels, stopped, remark = iterate_classes(
@@ -291,6 +267,11 @@ class _Run:
             seed=self.seed,
         )
         return self._better(first, labels, stopped, (*first.trace, remark))
+
+    @property
+    def _few_trials(self) -> int:
+        """Return the steps of the trials of a start that is held against others."""
+        return iterated_steps(EFFORTS[0], self.problem.n) if self.options["trials"] else 0
 
     def _better(
         self, first: Solution, labels: Ints, stopped: Stopped | None, trace: tuple[str, ...]
@@ -321,68 +302,62 @@ class _Run:
             trace=trace,
         )
 
-    def from_best(
-        self,
-        firsts: Iterator[Solution],
-        weighed: _Weighed | None,
-        settings: Settings,
-        *,
-        trials: bool,
-    ) -> Search:
+    def from_best(self, firsts: Iterator[Solution], weighed: _Weighed | None) -> Search:
         """Return the search of the best of several starts: all are moved, the best searched on.
 
-        Moves take a twentieth of the time of windows, and who is best after them is among the best
-        after windows more often than who is best before. All goes in one order, of which an effort
-        is a part and a time limit cuts the rest, so that more of either is never worse.
+        Who is best after moves is among the best at the end more often than who is best before. All
+        goes in one order, of which an effort is a part and a time limit cuts the rest, so that more
+        of either is never worse.
         """
         if len(starts_of(self.problem)) == 1:
-            return self._from_large(next(firsts), weighed, trials=trials)
-        moving = replace(settings, window=0, trials=0, effort=EFFORTS[0])
-        moved = [(self._improve(first, moving), first) for first in firsts]
+            return self._from_large(next(firsts), weighed)
+        moved = [(self._improve(first, EFFORTS[0]), first) for first in firsts]
         moved.sort(key=lambda pair: pair[0].objective)
         of = f", one of the best of {len(moved)}"
 
-        def search(settings: Settings, lower: Solution | None) -> Solution:
-            found = [] if lower is None else [self._more(lower, settings)]
-            begun = 0 if lower is None else _SEARCHED[EFFORTS[-2]]
-            for after, first in moved[begun : _SEARCHED[settings.effort]]:
+        def search(effort: str, lower: Solution | None) -> Solution:
+            found = [] if lower is None else [self._more(lower, effort)]
+            begun = 0
+            if effort != EFFORTS[0]:
+                begun = _SEARCHED[EFFORTS[EFFORTS.index(effort) - 1]]
+            for after, first in moved[begun : _SEARCHED[effort]]:
                 told = f"start: {first.objective:.6g} by {first.method}{of}"
                 if not found or self.budget.stop_reason() is None:
-                    found.append(self._more(replace(after, trace=(told,)), settings))
+                    told_of = replace(after, trace=(told,))
+                    few = 0 if lower is None else self._few_trials
+                    found.append(self._more(told_of, effort, trials=few))
             return min(found, key=lambda solution: solution.objective)
 
         return search
 
-    def _from_large(self, first: Solution, weighed: _Weighed | None, *, trials: bool) -> Search:
+    def _from_large(self, first: Solution, weighed: _Weighed | None) -> Search:
         """Return the search of the start of a large table, then of classes out of diving.
 
-        Where a bound weighs sets, the start is improved with a quick effort, and classes out of
-        these sets go on. What comes before the dive is the same under every limit, and the better
-        one is kept.
+        Where a bound weighs sets, classes out of these sets go on from normal. What comes before
+        the dive is the same under every limit, and the better one is kept.
         """
 
-        def search(settings: Settings, lower: Solution | None) -> Solution:
+        def search(effort: str, lower: Solution | None) -> Solution:
             if lower is None:
-                start = None
-                if weighed is not None and settings.effort != EFFORTS[0]:
-                    start = weighed.start(self.problem)
-                if start is None:
-                    return self._improve(first, settings)
-                quick = self._improve(first, replace(settings, effort=EFFORTS[0]))
-                found = self._improve(start, settings, "sets that the bound weighed")
-                return min(quick, found, key=lambda solution: solution.objective)
-            found = self._more(lower, settings)
-            if not may_dive(self.problem, settings.effort):
+                return self._improve(first, effort)
+            start = None
+            if weighed is not None and effort == EFFORTS[1]:
+                start = weighed.start(self.problem)
+            if start is not None:
+                found = self._improve(start, effort, "sets that the bound weighed")
+                return min(lower, found, key=lambda solution: solution.objective)
+            found = self._more(lower, effort)
+            if not may_dive(self.problem, effort):
                 return found
             # All that a cut may take from here on is worth less than what is known by then.
-            found = self._iterate(found, EFFORTS[-2]) if trials else found
+            found = self._iterate(found, EFFORTS[-2])
             try:
                 dived = make_start(self.problem, DIVING, "", self.budget, self.seed, share=1.0)
             except NoSolution as failure:
                 remark = f"no classes by diving: {failure.message}"
                 return replace(found, trace=(*found.trace, remark))
             remark = f"diving: {dived.trace[0]}"
-            improved = self._improve(dived, settings)
+            improved = self._improve(dived, effort, trials=self._few_trials)
             if improved.objective <= found.objective:
                 return replace(improved, trace=(*found.trace, remark, *improved.trace))
             return replace(found, trace=(*found.trace, remark))
@@ -407,20 +382,23 @@ def improve(
     No solution is made: the caller checks what it gets.
     """
     budget = budget or Budget()
-    settings = _settings(problem, -1, 1, _effort(effort, budget))
-    return _improved(problem, labels, settings, budget, seed)[0]
+    trials = iterated_steps(EFFORTS[0], problem.n)
+    return _improved(problem, labels, _effort(effort, budget), budget, seed, trials)[0]
 
 
 def _improved(
-    problem: Problem, labels: NDArray[np.integer], settings: Settings, budget: Budget, seed: int
+    problem: Problem,
+    labels: NDArray[np.integer],
+    effort: str,
+    budget: Budget,
+    seed: int,
+    trials: int,
 ) -> tuple[Ints, Stopped | None, str]:
     if has_kernels(problem):
-        return improve_classes(problem, labels, settings, budget, seed)
+        return improve_classes(problem, labels, effort, budget, seed, trials=trials)
     if are_squared(problem):
-        # Of several starts the best go on from moves alone.
-        effort = settings.effort if settings.window else "quick"
         return improve_squared_errors(problem, labels, effort, budget, seed)
-    return improve_in_batches(problem, labels, settings.effort, budget)
+    return improve_in_batches(problem, labels, effort, budget)
 
 
 def has_kernels(problem: Problem) -> bool:
@@ -430,20 +408,3 @@ def has_kernels(problem: Problem) -> bool:
 
 def _effort(effort: str | None, budget: Budget) -> str:
     return check_effort(effort, limited=budget.deadline is not None)
-
-
-def _settings(problem: Problem, window: int, patience: int, effort: str) -> Settings:
-    if patience < 1:
-        raise InputError(f"patience is {patience}", remedy="Give at least 1")
-    if not -1 <= window <= MOST_ROWS:
-        raise InputError(
-            f"window is {window}",
-            remedy=f"Give the rows of a window, up to {MOST_ROWS}; 0 for none, -1 for a default",
-        )
-    trials = iterated_steps(EFFORTS[0], problem.n) if window else 0
-    if window < 0:
-        window = 3 * problem.k + 1 if problem.k <= NUMBERS.small_k else 2 * problem.k + 2
-        # Where not even two classes fit there are no windows.
-        window = window if window <= MOST_ROWS else 0
-    near = NUMBERS.near if problem.n <= NUMBERS.large else NUMBERS.near_in_large
-    return Settings(window, near, patience, effort, trials)

@@ -1,4 +1,4 @@
-"""Rounds of moves and windows over current classes."""
+"""Rounds of moves and trials over current classes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from anonymip.effort import MAY_GAIN
+from anonymip.effort import EFFORTS, MAY_GAIN
 from anonymip.heuristics.local_search.current_classes import (
     CLASSES,
     CLOCK,
@@ -19,25 +19,19 @@ from anonymip.heuristics.local_search.current_classes import (
     CurrentClasses,
     CurrentRelease,
 )
-from anonymip.heuristics.local_search.iterated import (
-    ITERATED,
-    TrialsWork,
-    Visits,
-    cycles,
-    new_trials_work,
-    trials_step,
-)
+from anonymip.heuristics.local_search.iterated import ITERATED, cycles
 from anonymip.heuristics.local_search.moves import (
     new_move_work,
     suppress_costly,
     sweep_step,
     take_in,
 )
-from anonymip.heuristics.local_search.windows import (
-    Near,
-    WindowsWork,
-    new_windows_work,
-    windows_step,
+from anonymip.heuristics.local_search.trials import (
+    TrialsWork,
+    Visits,
+    new_trials_work,
+    trials_step,
+    weight_of,
 )
 from anonymip.objectives.kernels.class_loss import KernelRows, kernel_rows
 from anonymip.objectives.language.tables import LossTables, exact_losses, whole_loss
@@ -156,23 +150,10 @@ def _add_up(points: Floats, current: CurrentClasses, labels: Ints, centres: Floa
 
 @dataclass(frozen=True)
 class SearchNumbers:
-    """The numbers that steer local search."""
+    """The numbers that steer moves."""
 
-    #: Neighbours of a class that are looked up: for moves, and for windows.
-    neighbours: int = 10
-    window_neighbours: int = 16
-    #: Neighbours of a class that are in a window with it: up to so many records, and beyond.
-    near: int = 6
-    near_in_large: int = 3
-    large: int = 1_000
-    donors: int = 8  # types near a type that may donate copies to it
+    neighbours: int = 10  # of a class that moves look at
     sweeps: int = 6  # sweeps of moves before the neighbours are looked up again
-    #: Steps of the search for the classes of a window: at first, since most is gained by the first
-    #: ones, and when that gains little.
-    few_nodes: int = 1_000
-    most_nodes: int = 20_000
-    stalled: float = 1e-3  # after a round that gains less than this share of the loss more is tried
-    small_k: int = 5  # windows hold three classes up to this k, and two beyond
     #: Steps that finding one neighbour of a class takes for each coordinate, as it was measured.
     steps_a_neighbour: int = 12
 
@@ -180,35 +161,27 @@ class SearchNumbers:
 NUMBERS = SearchNumbers()
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What the rounds do.
-
-    `window`: rows of the windows that are made again where the largest loss counts; 0 for none.
-    `near`: neighbours of a class that are in a window with it, alone and two at a time. `patience`:
-    idle rounds in a row that end the work. `effort`: what else ends it. `trials`: steps of the
-    trials that follow where losses are summed: in as much time they mostly gain more than windows.
-    """
-
-    window: int
-    near: int
-    patience: int
-    effort: str
-    trials: int = 0
-
-
 def improve_classes(
-    problem: Problem, labels: NDArray[np.integer], settings: Settings, budget: Budget, seed: int
+    problem: Problem,
+    labels: NDArray[np.integer],
+    effort: str,
+    budget: Budget,
+    seed: int,
+    *,
+    trials: int = 0,
 ) -> tuple[Ints, Stopped | None, str]:
-    """Return labels that are no worse, why the work stopped early, and a remark."""
-    rounds = _Rounds(problem, labels, settings, budget, seed)
-    stopped, remark = rounds.run(), rounds.remark()
+    """Return labels that are no worse, why the work stopped early, and a remark.
+
+    `effort`: what ends the moves. `trials`: steps of the trials that follow.
+    """
+    rounds = _Rounds(problem, labels, budget, seed)
+    stopped, remark = rounds.move(effort)
     found = rounds.state.labels() if rounds.changed else np.asarray(labels, np.int64)
-    if settings.trials and rounds.state.rules.summed and stopped is None:
-        found, stopped, trials = iterate_classes(
-            problem, found, steps=settings.trials, budget=budget, seed=seed
+    if trials and stopped is None:
+        found, stopped, told = iterate_classes(
+            problem, found, steps=trials, budget=budget, seed=seed
         )
-        remark = f"{remark}; {trials}"
+        remark = f"{remark}; {told}"
     return found, stopped, remark
 
 
@@ -223,20 +196,18 @@ def iterate_classes(
 ) -> tuple[Ints, Stopped | None, str]:
     """Return labels that are no worse, why the work stopped early, and a remark.
 
-    `problem`: with loss tables; the losses of its records are summed, else the labels are returned.
-    `labels`: (n,) classes that the problem allows; -1 for suppressed records. `steps`: losses of an
-    attribute that may be worked out. `budget`: when it ends, the best release so far is returned.
-    `seed`: of what is drawn: the same seed gives the same labels. `visited`: gets the records of
-    the classes that were visited last; copies of a row are one record. Complexity: about 5,000
-    to 50,000 steps a trial, see :mod:`~anonymip.heuristics.local_search.iterated`.
+    `problem`: with loss tables. `labels`: (n,) classes that the problem allows; -1 for suppressed
+    records. `steps`: losses of an attribute that may be worked out. `budget`: when it ends, the
+    best release so far is returned. `seed`: of what is drawn: the same seed gives the same labels.
+    `visited`: gets the records of the classes that were visited last; copies of a row are one
+    record. Complexity: about 5,000 to 50,000 steps a trial, see
+    :mod:`~anonymip.heuristics.local_search.iterated`.
     """
     best = np.asarray(labels, np.int64)
     start = lowest = 0.0
     made, stopped = 0, budget.stop_reason()
     for cycle, (length, heat) in enumerate(cycles(steps, problem.n)):
-        rounds = _Rounds(problem, best, Settings(0, 0, 1, "thorough"), budget, seed + cycle)
-        if not rounds.state.rules.summed:
-            return best, stopped, "not iterated"
+        rounds = _Rounds(problem, best, budget, seed + cycle)
         before = lowest if cycle else rounds.loss
         start = start if cycle else before
         many = ITERATED.idle * (len(rounds.state.living()) + ITERATED.most)
@@ -251,40 +222,20 @@ def iterate_classes(
 
 
 class _Rounds:
-    """Moves alone while they gain much, then moves and windows, at last of other neighbours.
-
-    Where losses are summed the only windows are those that copies are lent in. On tables of all
-    shapes moves gain ten times as much a second as windows do at first.
-    """
+    """Moves while they gain much, or trials, over the classes of a release."""
 
     def __init__(
-        self,
-        problem: Problem,
-        labels: NDArray[np.integer],
-        settings: Settings,
-        budget: Budget,
-        seed: int,
+        self, problem: Problem, labels: NDArray[np.integer], budget: Budget, seed: int
     ) -> None:
         self.state = CurrentRelease.of(problem, labels)
         self.done = 0
+        self._n = problem.n
         self._started = int(self.state.current.cursor[CLOCK])
-        self._settings = settings
         self._budget = budget
         self._stopped: Stopped | None = None
-        self._gains: list[float] = []
-        self._nodes = NUMBERS.few_nodes
         self._random = np.random.default_rng(seed)
         self._points = _points_of(problem, self.state)
-        numbers = len(self.state.current.sizes)
-        rules = self.state.rules
-        self._work = new_move_work(rules, problem.n, numbers)
-        self._work.steps[1] = most_steps(settings.effort, problem.n)
-        regroups = rules.monotone and not rules.summed and settings.window >= 2 * rules.k
-        self._regroups = bool(regroups)
-        self._windows = None
-        if regroups or rules.borrows:
-            most = settings.window if regroups else 0
-            self._windows = new_windows_work(rules, most, numbers)
+        self._work = new_move_work(self.state.rules, problem.n, len(self.state.current.sizes))
 
     @property
     def changed(self) -> bool:
@@ -296,33 +247,27 @@ class _Rounds:
         """Whether the effort allows no more steps."""
         return bool(self._work.steps[0] >= self._work.steps[1])
 
-    def run(self) -> Stopped | None:
-        """Improve until nothing more is gained; return why it stopped early, if it did.
-
-        What a round does depends on what was gained before, and on the effort only by its end.
-        """
-        stalled, idle, deep = 0, 0, self._windows is None
+    def move(self, effort: str) -> tuple[Stopped | None, str]:
+        """Make moves until a round gains little; return why they stopped early, and a remark."""
+        self._work.steps[1] = most_steps(effort, self._n)
+        idle, gain = LIMITS[effort].idle, np.inf
         self._stopped = self._budget.stop_reason()
         loss = self.loss
-        while self._stopped is None and not self._spent and idle < self._settings.patience:
-            self._stopped = self._round(first=stalled == 0, deep=deep)
+        while self._stopped is None and not self._spent and gain > idle:
+            self._stopped = self._round()
             self.done += 1
             before, loss = loss, self.loss
             self._budget.report("improving classes", done=self.done, incumbent=loss)
             gain = (before - loss) / abs(before) if before else 0.0
-            self._gains.append(gain)
-            if gain <= NUMBERS.stalled and not deep:
-                stalled, idle, deep = 0, 0, True
-                continue
-            if gain <= NUMBERS.stalled and self._regroups and self._nodes < NUMBERS.most_nodes:
-                # All windows are looked at again, longer.
-                stalled, idle, self._nodes = 0, 0, NUMBERS.most_nodes
-                assert self._windows is not None
-                self._windows.checked[:] = -1
-                continue
-            stalled = 0 if gain > NUMBERS.stalled else stalled + 1
-            idle = 0 if gain > LIMITS[self._settings.effort].idle else idle + 1
-        return self._stopped
+        more = "" if effort == EFFORTS[-1] else MAY_GAIN
+        if self._stopped is not None:
+            return self._stopped, f"{self.done} rounds, then {self._stopped.value}"
+        if self._spent:
+            end = f"stopped by effort {effort} after {self.done} rounds{more}"
+            return None, f"{end}: the last round gained {gain:.2%}" if more else end
+        if gain == 0.0:
+            return None, f"{self.done} rounds: nothing more gained"
+        return None, f"{self.done} rounds: the last one gained less than {idle:.2%}{more}"
 
     def iterate(
         self, given: Ints, steps: int, heat: float, visited: dict[bytes, Ints] | None
@@ -334,17 +279,25 @@ class _Rounds:
         self._note_changes(len(given))
         random = self._random
         visits = Visits.of(self.state.rules.k, visited is not None)
-        labels, best = given, self.loss
+        labels, best, largest = given, self.loss, 0.0
         mean, made = best / max(1, len(self.state.living())), 1
+        if not self.state.rules.summed:
+            losses = self.state.current.losses[self.state.living()]
+            largest = float(losses.max(initial=0.0))
+            if largest == 0.0:
+                return labels, best, None
+            mean = float(np.mean([weight_of(loss, largest) for loss in losses]))
         self._work.steps[1] = steps
         self._stopped = self._budget.stop_reason()
         while self._stopped is None and not self._spent and made:
             self._weigh_stars()
             middles = self._small(visits.widest)
-            if len(middles) < 2:
+            lenders = self._lenders()
+            if len(middles) < (1 if lenders.shape[1] else 2):
                 break
-            near = self._neighbours(middles, ITERATED.neighbours)
-            trials = new_trials_work(self._points, near, middles, random, visits)
+            # Those that hold copies to lend are neighbours too, though they are not taken apart.
+            near = self._neighbours(self.state.living(), ITERATED.neighbours)
+            trials = new_trials_work(self._points, near, middles, largest, lenders, random, visits)
             left = 1.0 - self._work.steps[0] / steps
             self._stopped = self._try(trials, heat * mean * left, visits.widest)
             made = int(trials.counts[0])
@@ -368,7 +321,10 @@ class _Rounds:
         current, living = self.state.current, self.state.living()
         mixed = current.following[current.head[living]] >= 0
         few = current.sizes[living] < 2 * self.state.rules.k - 1
-        return living[(mixed | few) & (current.sizes[living] <= widest)]
+        small = living[(mixed | few) & (current.sizes[living] <= widest)]
+        if not self.state.rules.summed:
+            small = small[np.argsort(-current.losses[small], kind="stable")]
+        return small
 
     def _try(self, trials: TrialsWork, heat: float, widest: int) -> Stopped | None:
         """Make the trials that were drawn."""
@@ -381,25 +337,6 @@ class _Rounds:
             return len(trials.draws) if self._spent else int(done)
 
         return run_in_steps(step, len(trials.draws), self._budget, "trials", first=10)
-
-    def remark(self) -> str:
-        """Return what was done and what ended it, in words."""
-        effort, last = self._settings.effort, self._gains[-1] if self._gains else 0.0
-        if self._stopped is not None:
-            return f"{self.done} rounds, then {self._stopped.value}"
-        if not self._spent:
-            patience = self._settings.patience
-            if max(self._gains[-patience:], default=0.0) == 0.0:
-                return f"{self.done} rounds: nothing more gained"
-            found = f"{self.done} rounds: each of the last {patience} gained less"
-            more = "" if effort == "thorough" else MAY_GAIN
-            return f"{found} than {LIMITS[effort].idle:.2%}{more}"
-        if effort == "thorough":
-            return f"stopped by effort thorough after {self.done} rounds"
-        return (
-            f"stopped by effort {effort} after {self.done} rounds{MAY_GAIN}: "
-            f"the last round gained {last:.2%}"
-        )
 
     @property
     def loss(self) -> float:
@@ -414,12 +351,8 @@ class _Rounds:
         price = rules.suppression_price * stars if stars else 0.0
         return float((current.sizes[living] * losses).sum() + price)
 
-    def _round(self, first: bool, deep: bool) -> Stopped | None:
-        """Do moves and windows once; not the first time with neighbours drawn at random.
-
-        `first`: whether the windows are of nearest neighbours; else they are drawn among the near
-        ones. `deep`: whether there are windows in this round.
-        """
+    def _round(self) -> Stopped | None:
+        """Look up the neighbours, and sweep over all classes while that gains."""
         near = self._neighbours(self.state.living(), NUMBERS.neighbours)
         self._work.checked[:] = -1
         self._weigh_stars()
@@ -428,13 +361,6 @@ class _Rounds:
             stopped = self._sweep(near)
             if stopped is not None or self._spent or self._work.gain[0] == before:
                 break
-        if not deep or stopped is not None or self._spent:
-            return stopped
-        near = self._window_neighbours(first)
-        for borrows in (False, True):
-            wanted = self.state.rules.borrows if borrows else self._regroups
-            if self._windows is not None and wanted and stopped is None and not self._spent:
-                stopped = self._regroup(self._windows, near, first, borrows)
         return stopped
 
     def _neighbours(self, living: Ints, wanted: int) -> Ints:
@@ -477,57 +403,15 @@ class _Rounds:
         near = nearest_classes(centres, living, self._points[row_types], NUMBERS.neighbours)
         take_in(state.rules, state.current, self._work, row_types, near)
 
-    def _window_neighbours(self, first: bool) -> Ints:
-        """Return neighbours among the classes that are small enough for a window."""
-        current, living = self.state.current, self.state.living()
-        mixed = current.following[current.head[living]] >= 0
-        small = current.sizes[living] < 2 * self.state.rules.k - 1
-        near = self._neighbours(living[mixed | small], NUMBERS.window_neighbours)
-        return near if first else self._random.permuted(near, axis=1)
-
     def _lenders(self) -> Ints:
         """Return (types, d) types with a surplus near each type; -1 for none."""
         current, points = self.state.current, self._points
+        if not self.state.rules.borrows:
+            return np.full((len(points), 0), -1, np.int64)
         surpluses = np.unique(current.surplus[current.surplus >= 0])
         surpluses = surpluses[current.sizes[surpluses] > self.state.rules.k]
         surpluses = surpluses[current.following[current.head[surpluses]] < 0]
         if not len(surpluses):
             return np.full((len(points), 0), -1, np.int64)
         row_types = current.types[current.head[surpluses]]
-        return nearest_classes(points[row_types], row_types, points, NUMBERS.donors)
-
-    def _regroup(
-        self, windows: WindowsWork, near: Ints, first: bool, borrows: bool
-    ) -> Stopped | None:
-        """Make neighbouring classes again, alone or with copies borrowed from elsewhere."""
-        state, wide = self.state, self._settings.near
-        lenders = self._lenders() if borrows else np.full((len(self._points), 0), -1, np.int64)
-        if borrows and not lenders.shape[1]:
-            return None
-        around = Near(near, wide, lenders)
-        clock = windows.borrowed if borrows else windows.checked
-        known, cursor = clock.copy(), np.zeros(1, np.int64)
-        # What was solved with other neighbours does not tell of the nearest ones.
-        if not first:
-            clock[:] = -1
-
-        def step(amount: int) -> int:
-            return self._done(
-                windows_step(
-                    state.rules,
-                    state.current,
-                    self._work,
-                    windows,
-                    around,
-                    self._nodes if first else NUMBERS.few_nodes,
-                    borrows,
-                    cursor,
-                    amount,
-                )
-            )
-
-        total = int(state.current.cursor[CLASSES])
-        stopped = run_in_steps(step, total, self._budget, "making classes again")
-        if not first:
-            clock[:] = known
-        return stopped
+        return nearest_classes(points[row_types], row_types, points, ITERATED.lenders)

@@ -43,8 +43,8 @@ STARTS = MappingProxyType(
 )
 #: Not among the best: the one loses more than all others, the other takes longer.
 _LEFT_OUT = frozenset({"initial", DIVING})
-#: Records up to which several starts are made, and of losses without tables: beyond, windows gain
-#: more a second.
+#: Records up to which several starts are made, and of losses without tables: beyond, moves and
+#: trials gain more a second.
 _SEVERAL, _EVALUATED = 2_000, 300
 #: Which one is made of more records, and of still more: on Adult, k = 5, it ends 2 % below the
 #: other, but its time grows with the square of the records.

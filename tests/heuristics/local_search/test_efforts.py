@@ -21,7 +21,7 @@ EFFORTS = ("quick", "normal", "thorough")
 
 @pytest.fixture(params=["census", "repeated rows", "no tables"])
 def problem(request: pytest.FixtureRequest) -> Problem:
-    """Return tables with windows of both sorts, and one that is improved in batches."""
+    """Return tables without and with lenders, and one that is improved in batches."""
     if request.param == "census":
         return Problem(census(400, 5, seed=3), 4)
     if request.param == "no tables":
@@ -32,8 +32,8 @@ def problem(request: pytest.FixtureRequest) -> Problem:
 @pytest.fixture
 def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let efforts end in the middle of a round of tables as small as these."""
-    monkeypatch.setattr(rounds, "_STEPS", 1_000_000)
-    monkeypatch.setattr(rounds, "_STEPS_A_RECORD", 1_000)
+    monkeypatch.setattr(rounds, "_STEPS", 100_000)
+    monkeypatch.setattr(rounds, "_STEPS_A_RECORD", 100)
     few = {"quick": (0, 0), "normal": (1_000, 10**6), "thorough": (10_000, 10**7)}
     monkeypatch.setattr(iterated, "_STEPS", few)
 

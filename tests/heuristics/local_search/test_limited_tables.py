@@ -53,7 +53,7 @@ def test_a_class_loses_infinitely_where_it_breaks_a_limit(case: Case, data: st.D
 
 @pytest.mark.parametrize("rules", list(RULES))
 def test_what_is_improved_loses_less_than_its_start(rules: str) -> None:
-    """Moves, windows and trials go on from greedy classes without breaking a rule."""
+    """Moves and trials go on from greedy classes without breaking a rule."""
     problem = _ruled(150, rules)
     first, found = greedy_search(problem), local_search(problem)
     assert found.trace[0] == f"start: {first.objective:.6g} by greedy-search"

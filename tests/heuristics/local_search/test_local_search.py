@@ -39,7 +39,6 @@ from anonymip.heuristics.local_search.moves import (
     best_move,
     new_move_work,
 )
-from anonymip.heuristics.local_search.regroup import new_regroup_work
 from anonymip.heuristics.local_search.starts import STARTS
 from tests.brute_force import Column
 from tests.random_problems import (
@@ -132,13 +131,13 @@ def test_an_optimum_stays(case: Case) -> None:
 
 @settings(max_examples=40)
 @given(cases(smallest=6, largest=8, suppression=False), st.data())
-def test_a_window_over_all_rows_finds_the_optimum(case: Case, data: st.DataObject) -> None:
-    """Where one window holds all classes and the loss is monotone, nothing better remains."""
+def test_trials_of_a_few_rows_find_the_optimum(case: Case, data: st.DataObject) -> None:
+    """Where a trial takes all classes apart and the loss is monotone, nothing better remains."""
     problem = case.problem()
     if not problem.compiled.monotone:
         return
     start = drawn_release(case, data)
-    solution = local_search(problem, start=start, window=20)
+    solution = local_search(problem, start=start)
     if start.count > 1 or case.n < 2 * case.k:
         best = case.optimum()
         assert solution.objective == pytest.approx(best, rel=1e-9, abs=1e-9)
@@ -187,33 +186,33 @@ def test_merging_gains_where_losses_fall() -> None:
 def test_a_class_is_split() -> None:
     """One class of four rows has no neighbour to move rows to."""
     case = line(0, 1, 99, 100)
-    solution = local_search(case.problem(), start=Classes(np.zeros(4, np.int32)), window=0)
+    solution = local_search(case.problem(), start=Classes(np.zeros(4, np.int32)), trials=False)
     assert solution.objective == pytest.approx(0.04)
     assert classes_of(solution).count == 2
 
 
-def windows_only() -> tuple[Case, Classes]:
-    """Return a release that no move or swap improves, and a window does."""
+def stuck_release() -> tuple[Case, Classes]:
+    """Return a release that no move or swap improves, and that is not the best one."""
     rng = np.random.default_rng(0)
     for _ in range(2000):
         values = tuple(float(v) for v in rng.integers(0, 30, 9))
         others = tuple(float(v) for v in rng.integers(0, 30, 9))
         case = Case((Column(values), Column(others)), 3, LOSSES["gcp"])
         labels = np.repeat(np.arange(3), 3)[rng.permutation(9)].astype(np.int32)
-        moved = local_search(case.problem(), start=Classes(labels), window=0)
+        moved = local_search(case.problem(), start=Classes(labels), trials=False)
         if moved.objective > case.optimum() + 1e-6:
             return case, classes_of(moved)
     raise AssertionError("every start led to the optimum by moves")
 
 
-def test_a_window_gains_where_no_move_does() -> None:
-    """What moves leave behind is improved by solving the three classes at once."""
-    case, stuck = windows_only()
+def test_trials_gain_where_no_move_does() -> None:
+    """What moves leave behind is improved by taking classes apart."""
+    case, stuck = stuck_release()
     problem = case.problem()
     before = case.release_loss(groups_of(stuck))
-    again = local_search(problem, start=stuck, window=0)
+    again = local_search(problem, start=stuck, trials=False)
     assert again.objective == pytest.approx(before)
-    solved = local_search(problem, start=stuck, window=9)
+    solved = local_search(problem, start=stuck)
     assert solved.objective == pytest.approx(case.optimum())
     assert solved.objective < before - 1e-6
 
@@ -229,7 +228,7 @@ def test_three_classes_change_at_once() -> None:
 
 
 def test_large_classes_of_many_values() -> None:
-    """More rows than a window has room for, each with a value of its own: moves alone."""
+    """Seventy rows, each with a value of its own, in two classes."""
     frame = pd.DataFrame({"value": [f"v{i:02}" for i in range(70)], "half": [0, 1] * 35})
     half = Attribute("half", "numeric", domain=(0, 20))
     data = Microdata(frame, (Attribute("value", "categorical", publish="set"), half))
@@ -237,18 +236,14 @@ def test_large_classes_of_many_values() -> None:
     # Two rows are in each other's place.
     start = Classes(np.array([1, 0] + [0, 1] * 34, np.int32))
     found = local_search(problem, start=start)
-    assert found.options["window"] == 0
-    again = local_search(problem, start=start, window=60)
-    assert found.objective == again.objective < Solution.of(problem, start, method="").objective
-    with pytest.raises(ValueError, match="fit"):
-        new_regroup_work(CurrentRelease.of(problem, start.labels).rules, 61)
+    assert found.objective < Solution.of(problem, start, method="").objective
 
 
 def test_copies_are_lent() -> None:
     """Two rare rows far apart borrow two rows each, which are lost by nobody."""
     case = line(*[10] * 8, *[90] * 8, 11, 50, 89, k=3)
     labels = np.array([0] * 8 + [1] * 8 + [2] * 3, np.int32)
-    solution = local_search(case.problem(), start=Classes(labels), window=0)
+    solution = local_search(case.problem(), start=Classes(labels))
     # 89 with two of 90, and 50 with 11 and one of 10 (or the other way round).
     assert solution.objective == pytest.approx(3 * 0.01 + 3 * 0.4)
     assert sorted(classes_of(solution).sizes.tolist()) == [3, 3, 6, 7]
@@ -265,7 +260,7 @@ def test_lending_with_many_copies(seed: int) -> None:
     )
     problem = case.problem()
     start = ordered_cut(problem)
-    solution = local_search(problem, start=start.assignment, seed=seed, window=0)
+    solution = local_search(problem, start=start.assignment, seed=seed, trials=False)
     loss = case.release_loss(groups_of(classes_of(solution)))
     assert solution.objective == pytest.approx(loss)
     assert loss <= start.objective + 1e-9
@@ -291,7 +286,7 @@ def people() -> Problem:
 def test_every_start_is_improved(people: Problem, name: str) -> None:
     """Each method that can make the start does, and what it leaves is found."""
     asked = people.replace(k=2) if name == "edge-cover" else people
-    solution = local_search(asked, from_method=name, window=0)
+    solution = local_search(asked, from_method=name, trials=False)
     start_loss = float(solution.trace[0].split()[1])
     assert solution.objective < start_loss
     assert solution.options["from_method"] == name
@@ -301,19 +296,19 @@ def test_every_start_is_improved(people: Problem, name: str) -> None:
 def test_the_best_start_leaves_no_more_than_any(people: Problem, k: int) -> None:
     """With moves alone the best of all starts is what it says."""
     asked = people.replace(k=k)
-    best = local_search(asked, from_method="best", window=0)
+    best = local_search(asked, from_method="best", trials=False)
     # They take longer, or are for other problems.
     unfit = {"diving", "mdav"} | ({"edge-cover"} if k > 2 else set())
     names = [name for name in STARTS if name not in unfit]
     for name in names:
-        assert best.objective <= local_search(asked, from_method=name, window=0).objective
+        assert best.objective <= local_search(asked, from_method=name, trials=False).objective
     assert "one of the best of" in best.trace[0]
 
 
-def test_windows_improve_what_moves_leave(people: Problem) -> None:
-    """The same start, without and with windows."""
+def test_trials_improve_what_moves_leave(people: Problem) -> None:
+    """The same start, without and with trials."""
     start = greedy_search(people).assignment
-    moved = local_search(people, start=start, window=0)
+    moved = local_search(people, start=start, trials=False)
     solved = local_search(people, start=start)
     assert solved.objective < moved.objective < greedy_search(people).objective
 
@@ -332,7 +327,7 @@ def test_larger_tables_of_every_kind() -> None:
     for seed in range(8):
         problem = Problem(larger_microdata(seed, 150), 3 + seed % 4)
         start = ordered_cut(problem)
-        solution = local_search(problem, start=start.assignment, window=0)
+        solution = local_search(problem, start=start.assignment, trials=False)
         assert solution.objective <= start.objective
 
 
@@ -367,21 +362,16 @@ def test_labels_are_improved_without_a_solution(people: Problem) -> None:
 
 def test_through_solve(people: Problem) -> None:
     """The registry knows the method and its options; the bound is not above the loss."""
-    solution = solve(people, "local-search", options={"window": 0, "from_method": "mondrian"})
+    solution = solve(people, "local-search", options={"trials": False, "from_method": "mondrian"})
     assert solution.method == "local-search"
     assert solution.bound is not None
     assert solution.bound.value <= solution.objective
 
 
-@pytest.mark.parametrize(
-    "given_options", [{"from_method": "magic"}, {"patience": 0}, {"window": 61}, {"window": -2}]
-)
-def test_options_out_of_range_are_refused(
-    people: Problem, given_options: dict[str, object]
-) -> None:
-    """Each with what can be given instead."""
+def test_unknown_starts_are_refused(people: Problem) -> None:
+    """With what can be given instead."""
     with pytest.raises(InputError):
-        local_search(people, **given_options)  # type: ignore[arg-type]
+        local_search(people, from_method="magic")
 
 
 def test_other_recodings_and_bad_starts_are_refused(people: Problem) -> None:
