@@ -20,8 +20,7 @@ import numpy as np
 
 from anonymip.privacy.arrays import Flags, Ints
 from anonymip.privacy.graph.consistency import WORK, PublishedMatches
-from anonymip.privacy.graph.matching import largest_flow
-from anonymip.privacy.graph.regularity import Deficiency, GraphPart, disjoint_assignments, reached
+from anonymip.privacy.graph.regularity import Deficiency, GraphPart, disjoint_assignments
 from anonymip.privacy.reading.manifest_entries import Diversity
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable
@@ -257,8 +256,8 @@ def _without_diverse_matches(
         # Rounded down in whole numbers: l is a fraction.
         min(int(matches // promised.l), matches - promised.distinct + 1),
     )
-    record_type = part.find_short()
-    return None if record_type is None else int(graph.first_records[record_type])
+    short = part.lacking(matches)
+    return int(graph.first_records[short[0]]) if len(short) else None
 
 
 def _poor_record(
@@ -329,31 +328,16 @@ class _DiversePart(GraphPart):
         most: int,
     ) -> None:
         super().__init__(graph, matches)
-        self.record_values, self.row_values = record_values, row_values
-        self.matches, self.most = matches, most
+        self.record_values, self.row_values, self.most = record_values, row_values, most
 
-    def find_short(self) -> int | None:
-        """Return a record type that cannot have its matches, None if all can."""
-        self.flow = np.zeros(len(self.source), np.int64)
-        while True:
-            self._set_gates()
-            self._send()
-            out = np.bincount(self.source, self.flow, self.a).astype(np.int64)
-            short = np.flatnonzero(out < self.matches * self.graph.record_units)
-            if not len(short):
-                return None
-            if not self._grow(self._behind(short)):
-                return int(short[0])
-
-    def _set_gates(self) -> None:
+    def _set_gates(self, k: int) -> None:
         """Count the gates: one of a record and a published value, one of a row and a value.
 
-        A gate that its matches cannot fill is left out. Nodes are records, rows, then gates.
+        A gate that its matches cannot fill is left out.
         """
+        super()._set_gates(self.most)
         units, row_units = self.graph.record_units, self.graph.row_units
         width = int(max(self.record_values.max(), self.row_values.max())) + 1
-        left, right = units[self.source], row_units[self.target]
-        self.capacity = np.minimum(left * right, self.most * np.minimum(left, right))
         self.tails, out_owners, out_room = self._gated(
             self.source * width + self.row_values[self.target], width, units, 0, self.a + self.b
         )
@@ -375,49 +359,3 @@ class _DiversePart(GraphPart):
         tight = np.bincount(group, self.capacity, len(groups)) > room
         node = np.where(tight, gates + np.cumsum(tight) - 1, owners + owner)
         return node[group], owners + owner[tight], room[tight]
-
-    def _residue(self) -> tuple[Ints, Ints, Ints]:
-        """Return tails and heads of the arcs, and what more can be sent over them."""
-        out = np.bincount(self.tails, self.flow, self.size).astype(np.int64)
-        into = np.bincount(self.heads, self.flow, self.size).astype(np.int64)
-        gates, owners, room = self.gates
-        doors, rows, space = self.doors
-        arcs = (
-            (owners, gates, room - out[gates]),
-            (gates, owners, out[gates]),
-            (self.tails, self.heads, self.capacity - self.flow),
-            (self.heads, self.tails, self.flow),
-            (doors, rows, space - into[doors]),
-            (rows, doors, into[doors]),
-        )
-        tail, head, left = (np.concatenate([arc[place] for arc in arcs]) for place in range(3))
-        some = left > 0
-        return tail[some], head[some], left[some]
-
-    def _send(self) -> None:
-        """Make the flow a maximum one within the part."""
-        tail, head, left = self._residue()
-        out = np.bincount(self.source, self.flow, self.a).astype(np.int64)
-        into = np.bincount(self.target, self.flow, self.b).astype(np.int64)
-        start, sink = self.size, self.size + 1
-        tail = np.concatenate([tail, np.full(self.a, start), self.a + np.arange(self.b)])
-        head = np.concatenate([head, np.arange(self.a), np.full(self.b, sink)])
-        left = np.concatenate(
-            [
-                left,
-                self.matches * self.graph.record_units - out,
-                self.matches * self.graph.row_units - into,
-            ]
-        )
-        tail, head, sent = largest_flow(tail, head, left, start, sink)
-        nodes = self.size + 2
-        arcs, used = self.tails * nodes + self.heads, tail * nodes + head
-        order = np.argsort(arcs)
-        place = np.minimum(np.searchsorted(arcs[order], used), len(arcs) - 1)
-        ours = arcs[order][place] == used
-        self.flow[order[place[ours]]] += sent[ours]
-
-    def _behind(self, short: Ints) -> Flags:
-        """Return the types of records that are reached from those that lack matches."""
-        tail, head, _ = self._residue()
-        return reached((tail, head), short, self.size)[: self.a]

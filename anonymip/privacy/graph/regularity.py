@@ -113,25 +113,31 @@ class GraphPart:
 
         Complexity: that of a maximum flow from a + b nodes over the matches of the part.
         """
-        units, row_units = self.graph.record_units, self.graph.row_units
-        self.flow = np.zeros(len(self.source), np.int64)
-        while True:
-            self._augment(k)
-            out = np.bincount(self.source, self.flow, self.a).astype(np.int64)
-            short = np.flatnonzero(out < k * units)
-            if not len(short):
-                return None
-            reached, _ = self._reached(short, k)
-            if not self._grow(reached):
-                break
+        short = self.lacking(k)
+        if not len(short):
+            return None
         found = [self._deficient_records(start, k) for start in short[: WORK.starts]]
         into = np.bincount(self.target, self.flow, self.b).astype(np.int64)
         rows = [
             self._deficient_rows(int(row), k)
-            for row in np.flatnonzero(into < k * row_units)[: WORK.starts]
+            for row in np.flatnonzero(into < k * self.graph.row_units)[: WORK.starts]
         ]
         found += [deficiency for deficiency in rows if deficiency is not None]
         return min(found, key=lambda deficiency: deficiency.size)
+
+    def lacking(self, k: int) -> Ints:
+        """Send k matches of each record and row; return the types of records that lack some.
+
+        The part grows until they have them, or have all that they can.
+        """
+        self.flow = np.zeros(len(self.source), np.int64)
+        while True:
+            self._set_gates(k)
+            self._send(k)
+            out = np.bincount(self.source, self.flow, self.a).astype(np.int64)
+            short = np.flatnonzero(out < k * self.graph.record_units)
+            if not len(short) or not self._grow(self._reached(short)[0]):
+                return short
 
     def effective(self, least: int | None = None) -> EffectiveMatches | None:
         """Return the numbers of effective matches; None if there is no assignment at all.
@@ -201,57 +207,76 @@ class GraphPart:
         self.flow[np.searchsorted(self._keys, keys)] = flow
         return True
 
-    def _capacity(self, k: int) -> Ints:
-        """Return how often each match can be used: once for each record and row of its types."""
-        return _capacity(self.graph, self.source, self.target, k)
+    def _set_gates(self, k: int) -> None:
+        """Lay out the network of the part: the two ends of each match, and how often it serves.
 
-    def _augment(self, k: int) -> None:
+        Nodes are records, then rows, then what stands between: gates behind records and doors
+        before rows, each as node, owner and room; here there are none.
+        """
+        self.capacity = capacity_of(self.graph, self.source, self.target, k)
+        self.tails, self.heads = self.source, self.a + self.target
+        self.gates = self.doors = (np.empty(0, np.int64),) * 3
+        self.size = self.a + self.b
+
+    def _residue(self) -> tuple[Ints, Ints, Ints]:
+        """Return tails and heads of the arcs, and what more can be sent over them."""
+        out = np.bincount(self.tails, self.flow, self.size).astype(np.int64)
+        into = np.bincount(self.heads, self.flow, self.size).astype(np.int64)
+        gates, owners, room = self.gates
+        doors, rows, space = self.doors
+        arcs = (
+            (owners, gates, room - out[gates]),
+            (gates, owners, out[gates]),
+            (self.tails, self.heads, self.capacity - self.flow),
+            (self.heads, self.tails, self.flow),
+            (doors, rows, space - into[doors]),
+            (rows, doors, into[doors]),
+        )
+        tail, head, left = (np.concatenate([arc[place] for arc in arcs]) for place in range(3))
+        some = left > 0
+        return tail[some], head[some], left[some]
+
+    def _send(self, k: int) -> None:
         """Make the flow a maximum one within the part."""
-        a, b, sink = self.a, self.b, self.a + self.b + 1
-        out = np.bincount(self.source, self.flow, a).astype(np.int64)
-        into = np.bincount(self.target, self.flow, b).astype(np.int64)
-        records, rows = np.arange(a) + 1, np.arange(b) + a + 1
-        back = np.flatnonzero(self.flow)
-        tail = np.concatenate(
-            [np.zeros(a, np.int64), self.source + 1, self.target[back] + a + 1, rows]
-        )
-        head = np.concatenate(
-            [records, self.target + a + 1, self.source[back] + 1, np.full(b, sink)]
-        )
-        capacity = np.concatenate(
-            [
-                k * self.graph.record_units - out,
-                self._capacity(k) - self.flow,
-                self.flow[back],
-                k * self.graph.row_units - into,
-            ]
-        )
-        tail, head, sent = largest_flow(tail, head, capacity, 0, sink)
-        used = (sent != 0) & (tail > 0) & (tail <= a) & (head > a)
-        keys = (tail[used] - 1) * b + head[used] - a - 1
-        self.flow[np.searchsorted(self._keys, keys)] += sent[used]
-
-    def _arrows(self, open_: Flags) -> Pairs:
-        """Return the graph of steps: record to row over open matches, row to record over flow."""
-        used = self.flow > 0
-        tail = np.concatenate([self.source[open_], self.a + self.target[used]])
-        return tail, np.concatenate([self.a + self.target[open_], self.source[used]])
+        if not len(self.source):
+            return
+        tail, head, left = self._residue()
+        out = np.bincount(self.source, self.flow, self.a).astype(np.int64)
+        into = np.bincount(self.target, self.flow, self.b).astype(np.int64)
+        start, sink = self.size, self.size + 1
+        tail = np.concatenate([tail, np.full(self.a, start), self.a + np.arange(self.b)])
+        head = np.concatenate([head, np.arange(self.a), np.full(self.b, sink)])
+        units, row_units = self.graph.record_units, self.graph.row_units
+        left = np.concatenate([left, k * units - out, k * row_units - into])
+        tail, head, sent = largest_flow(tail, head, left, start, sink)
+        nodes = self.size + 2
+        arcs, used = self.tails * nodes + self.heads, tail * nodes + head
+        order = np.argsort(arcs, kind="stable")
+        place = np.minimum(np.searchsorted(arcs[order], used), len(arcs) - 1)
+        ours = arcs[order][place] == used
+        self.flow[order[place[ours]]] += sent[ours]
 
     def _all_arrows(self) -> Pairs:
-        # Any match can be taken once more, by another record or row of its types.
-        return self._arrows(np.ones(len(self.source), np.bool_))
+        """Return steps from records to rows over all matches, and back over those with flow.
 
-    def _reached(self, starts: Ints, k: int) -> tuple[Flags, Flags]:
+        Any match can be taken once more, by another record or row of its types.
+        """
+        used = self.flow > 0
+        tail = np.concatenate([self.source, self.a + self.target[used]])
+        return tail, np.concatenate([self.a + self.target, self.source[used]])
+
+    def _reached(self, starts: Ints) -> tuple[Flags, Flags]:
         """Return the types of records and of rows that are reached from records in the residue."""
-        seen = reached(self._arrows(self.flow < self._capacity(k)), starts, self.a + self.b)
-        return seen[: self.a], seen[self.a :]
+        tail, head, _ = self._residue()
+        seen = reached((tail, head), starts, self.size)
+        return seen[: self.a], seen[self.a : self.a + self.b]
 
     def _deficient_records(self, start: np.int64, k: int) -> Deficiency:
         """Return the set of records that is reached from one that lacks matches."""
-        records, rows = self._reached(np.array([start]), k)
+        records, rows = self._reached(np.array([start]))
         units, row_units = self.graph.record_units, self.graph.row_units
         leaving = records[self.source] & ~rows[self.target]
-        available = k * row_units[rows].sum() + self._capacity(k)[leaving].sum()
+        available = k * row_units[rows].sum() + self.capacity[leaving].sum()
         size = int(units[records].sum())
         example = int(self.graph.first_records[start])
         return Deficiency("records", size, k * size, int(available), example)
@@ -267,7 +292,7 @@ class GraphPart:
             matches.append(self.graph.records_of(fresh))
             source, target = matches[-1]
             new = np.zeros(self.a, np.bool_)
-            open_ = self._flow_of(source, target) < _capacity(self.graph, source, target, k)
+            open_ = self._flow_of(source, target) < capacity_of(self.graph, source, target, k)
             new[source[open_]] = True
             new &= ~records
             records |= new
@@ -278,7 +303,7 @@ class GraphPart:
                 return None
         for source, target in matches:
             outside = ~records[source]
-            crossing += int(_capacity(self.graph, source[outside], target[outside], k).sum())
+            crossing += int(capacity_of(self.graph, source[outside], target[outside], k).sum())
         size = int(row_units[list(rows)].sum())
         available = k * int(units[records].sum()) + crossing
         return Deficiency("rows", size, k * size, available, int(self.graph.first_rows[start]))
@@ -292,7 +317,7 @@ class GraphPart:
         return np.where(self._keys[place] == wanted, self.flow[place], 0)
 
 
-def _capacity(graph: Consistency, source: Ints, target: Ints, k: int) -> Ints:
+def capacity_of(graph: Consistency, source: Ints, target: Ints, k: int) -> Ints:
     """Return how often k assignments can use each match of two types."""
     units, row_units = graph.record_units[source], graph.row_units[target]
     capacity: Ints = np.minimum(units * row_units, k * np.minimum(units, row_units))
