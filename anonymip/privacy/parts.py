@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.privacy.arrays import Floats, Ints
@@ -29,7 +28,7 @@ from anonymip.privacy.checks.loss_claims import optimality_problems, relative_ga
 from anonymip.privacy.reading.cell_grammar import CellError
 from anonymip.privacy.reading.hierarchies import Paths
 from anonymip.privacy.reading.manifest_entries import Column, refuse
-from anonymip.privacy.reading.original import Schema, missing_in, read_schema, with_points
+from anonymip.privacy.reading.original import Schema, missing_in, read_schema
 from anonymip.privacy.reading.release_manifest import Manifest, read_manifest
 from anonymip.privacy.reading.stored_files import (
     Piece,
@@ -39,7 +38,7 @@ from anonymip.privacy.reading.stored_files import (
     pieces_of,
     read_parquet,
 )
-from anonymip.privacy.reading.text_tables import TextColumn, distinct, read_table
+from anonymip.privacy.reading.text_tables import TextColumn, distinct, pointed, read_table
 from anonymip.privacy.verification import Verification, verify
 
 MANIFEST = "_manifest.json"  # the manifest of a folder
@@ -247,7 +246,8 @@ def _send(number: int, piece: Piece, common: _Common, **_: Any) -> _Sent:
     ends, texts = {}, {}
     for column in claims.quasi_identifiers:
         name = column.name
-        values, place = distinct(_spelled(columns[name], column, mark))
+        is_number = column.kind == "numeric"
+        values, place = distinct(pointed(columns[name], mark) if is_number else columns[name].texts)
         numbers = np.full(len(values), np.inf)
         there = np.unique(place[~absent[name]])
         for at in there.tolist():
@@ -307,11 +307,6 @@ def _identifiers(table: Any, file: str, claims: Manifest) -> dict[str, TextColum
                 remedy="Check that release and original belong together",
             )
     return read_table(table.select(names)).columns
-
-
-def _spelled(column: TextColumn, declared: Column, mark: str) -> NDArray[np.object_]:
-    is_comma = mark == "," and declared.kind == "numeric" and column.nature == "text"
-    return with_points(column.texts) if is_comma else column.texts
 
 
 def _number(column: Column, text: str, file: str) -> float:

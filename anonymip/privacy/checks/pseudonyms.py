@@ -8,7 +8,6 @@ then a kept column like any other.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import re
 from base64 import b32encode
@@ -22,7 +21,7 @@ from anonymip.errors import InputError, argument
 from anonymip.privacy.arrays import Flags, Ints
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable, dense_rows
-from anonymip.privacy.reading.text_tables import TextColumn, distinct, paired_codes
+from anonymip.privacy.reading.text_tables import TextColumn, distinct, paired_codes, respelled
 
 _FORM = re.compile("[A-Z2-7]{20}")
 
@@ -47,15 +46,14 @@ def of_key(ids: Mapping[str, TextColumn], key: bytes | str | Path) -> dict[str, 
 
 def _computed(name: str, ids: TextColumn, key: bytes) -> TextColumn:
     """Return the pseudonyms of a column; none for missing ids."""
-    values, index = distinct(ids.texts)
-    if ids.nature in ("number", "single"):
-        values = [value.removesuffix(".0") for value in values]
-    spelled = np.empty(len(values), dtype=object)
-    for place, value in enumerate(values):
+    is_number = ids.nature in ("number", "single")
+
+    def pseudonym(value: str) -> str:
+        value = value.removesuffix(".0") if is_number else value
         said = f"{len(name)}:{name}{value}".encode("utf-8", "surrogatepass")
-        digest = hmac.new(key, said, hashlib.sha256).digest()
-        spelled[place] = b32encode(digest)[:20].decode()
-    return TextColumn(np.where(ids.null, "", spelled[index]), ids.null)
+        return b32encode(hmac.digest(key, said, "sha256"))[:20].decode()
+
+    return TextColumn(np.where(ids.null, "", respelled(ids.texts, pseudonym)), ids.null)
 
 
 def form_problems(name: str, column: TextColumn, ids: TextColumn) -> list[str]:

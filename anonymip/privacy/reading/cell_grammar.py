@@ -68,46 +68,37 @@ def number_text(number: float) -> str:
     return repr(float(number) + 0.0).removesuffix(".0")
 
 
-def read_numeric_cell(text: str, *, publish: str, integer: bool = False) -> Cell:
-    """Read a cell of a numeric column of layout "cells".
+def spells_number(text: str) -> bool:
+    """Return whether a text is a finite decimal number."""
+    try:
+        read_number(text)
+    except CellError:
+        return False
+    return True
 
-    `text`: the cell. `publish`: ``"range"`` or ``"set"``: the generalized form that the column may
-    use. `integer`: whether only whole numbers are permitted. Raises CellError if the cell does not
-    follow the grammar.
+
+def published_number(text: str, integer: bool) -> float:
+    """Return a number that a release shows, whole where that is asked for; else CellError."""
+    number = read_number(text)
+    # A second spelling of the same number would make rows of one class differ.
+    if number_text(number) != text:
+        raise CellError("holds a number that is not in its shortest spelling")
+    if integer and not number.is_integer():
+        raise CellError("holds a fraction in a column of whole numbers")
+    return number
+
+
+def read_number_set(text: str, integer: bool) -> Cell:
+    """Read a cell of a numeric column that shows sets; `integer`: of whole numbers only.
+
+    Raises CellError if the cell does not follow the grammar.
     """
     if text == STAR:
         return SUPPRESSED
-    if text.startswith("[") and publish == "range":
-        ends = text[1:-1].split("..")
-        if len(ends) != 2 or not text.endswith("]"):
-            raise CellError("is not a range [lower..upper]")
-        lower, upper = (_published_number(end, integer) for end in ends)
-        if lower >= upper:
-            raise CellError("is a range whose lower end is not below its upper end")
-        return Cell(lower, upper)
-    if text.startswith("{") and publish == "set":
-        numbers = tuple(_published_number(member, integer) for member in _members(text))
-        if any(left >= right for left, right in pairwise(numbers)):
-            raise CellError("is a set that is not sorted or repeats a value")
-        return Cell(numbers[0], numbers[-1], numbers)
-    number = _published_number(text, integer)
-    return Cell(number, number, (number,))
-
-
-def read_numeric_pair(lower_text: str, upper_text: str, *, integer: bool = False) -> Cell:
-    """Read the two cells of a numeric range column of layout "columns".
-
-    Raises CellError if the pair does not follow the grammar.
-    """
-    if lower_text == upper_text == STAR:
-        return SUPPRESSED
-    if STAR in (lower_text, upper_text):
-        raise CellError("is suppressed at one end only")
-    lower = _published_number(lower_text, integer)
-    upper = _published_number(upper_text, integer)
-    if lower > upper:
-        raise CellError("has its lower end above its upper end")
-    return Cell(lower, upper, (lower,) if lower == upper else ())
+    members = _members(text) if text.startswith("{") else [text]
+    numbers = tuple(published_number(member, integer) for member in members)
+    _refuse_unsorted(numbers)
+    return Cell(numbers[0], numbers[-1], numbers)
 
 
 def read_text_cell(text: str) -> Cell:
@@ -119,8 +110,7 @@ def read_text_cell(text: str) -> Cell:
         return SUPPRESSED
     if text.startswith("{"):
         members = tuple(_members(text))
-        if any(left >= right for left, right in pairwise(members)):
-            raise CellError("is a set that is not sorted or repeats a value")
+        _refuse_unsorted(members)
         return Cell(members=members)
     return Cell(members=(_single_text(text),))
 
@@ -142,14 +132,9 @@ def read_node_cell(text: str, below: Mapping[str, tuple[str, ...]] | None) -> Ce
     return Cell(members=below[label], node=label)
 
 
-def _published_number(text: str, integer: bool) -> float:
-    number = read_number(text)
-    # A second spelling of the same number would make rows of one class differ.
-    if number_text(number) != text:
-        raise CellError("holds a number that is not in its shortest spelling")
-    if integer and not number.is_integer():
-        raise CellError("holds a fraction in a column of whole numbers")
-    return number
+def _refuse_unsorted(members: tuple[str, ...] | tuple[float, ...]) -> None:
+    if any(left >= right for left, right in pairwise(members)):  # type: ignore[operator]
+        raise CellError("is a set that is not sorted or repeats a value")
 
 
 def _single_text(text: str) -> str:

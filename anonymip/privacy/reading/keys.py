@@ -6,14 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError, argument, unknown_name
 from anonymip.privacy.arrays import Floats, Ints
-from anonymip.privacy.reading.cell_grammar import CellError, read_number
-from anonymip.privacy.reading.original import missing_in, with_points
+from anonymip.privacy.reading.cell_grammar import spells_number
+from anonymip.privacy.reading.original import missing_in
 from anonymip.privacy.reading.published import dense_rows
-from anonymip.privacy.reading.text_tables import TextColumn, TextTable, distinct, respelled_numbers
+from anonymip.privacy.reading.text_tables import (
+    TextColumn,
+    TextTable,
+    distinct,
+    pointed,
+    respelled_numbers,
+)
 
 
 @dataclass(frozen=True)
@@ -63,8 +68,10 @@ def read_keys(table: TextTable, columns: KeyColumns, population: TextTable | Non
         gone = absent[:, attribute] = np.concatenate(
             [missing_in(part, columns.tokens) for part in parts]
         )
-        texts = np.concatenate([_pointed(part, columns.decimal) for part in parts])
-        if kind == "numeric" or (kind is None and all(map(_is_number, distinct(texts[~gone])[0]))):
+        texts = np.concatenate([pointed(part, columns.decimal) for part in parts])
+        if kind == "numeric" or (
+            kind is None and all(map(spells_number, distinct(texts[~gone])[0]))
+        ):
             texts = respelled_numbers(texts, any(part.nature == "single" for part in parts))
         else:
             texts = np.concatenate([part.texts for part in parts])
@@ -98,8 +105,8 @@ def column_of(table: TextTable, name: str) -> TextColumn:
 
 def weights_of(column: TextColumn, name: str, decimal: str) -> Floats:
     """Return (n,) the numbers of a column; raises InputError if one is no number above 0."""
-    values, index = distinct(_pointed(column, decimal))
-    read = np.array([float(text) if _is_number(text) else np.nan for text in values])
+    values, index = distinct(pointed(column, decimal))
+    read = np.array([float(text) if spells_number(text) else np.nan for text in values])
     weights = np.asarray(read[index], np.float64)
     wrong = int(np.sum(~(weights > 0)))
     if wrong:
@@ -108,15 +115,3 @@ def weights_of(column: TextColumn, name: str, decimal: str) -> Floats:
             remedy="Say how many persons each record stands for",
         )
     return weights
-
-
-def _pointed(column: TextColumn, decimal: str) -> NDArray[np.object_]:
-    return with_points(column.texts) if decimal == "," and column.nature == "text" else column.texts
-
-
-def _is_number(text: str) -> bool:
-    try:
-        read_number(text)
-    except CellError:
-        return False
-    return True

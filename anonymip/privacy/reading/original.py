@@ -13,11 +13,17 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.privacy.arrays import Codes, Flags, Ints
-from anonymip.privacy.reading.cell_grammar import CellError, read_number
+from anonymip.privacy.reading.cell_grammar import CellError, read_number, spells_number
 from anonymip.privacy.reading.hierarchies import CodePaths, Nodes, Paths, declared_paths, read_nodes
 from anonymip.privacy.reading.manifest_entries import Column, read_domain
 from anonymip.privacy.reading.release_manifest import Manifest, read_manifest
-from anonymip.privacy.reading.text_tables import TextColumn, TextTable, distinct, read_table
+from anonymip.privacy.reading.text_tables import (
+    TextColumn,
+    TextTable,
+    distinct,
+    pointed,
+    read_table,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +114,7 @@ def encode_original(
     levels: list[NDArray[np.generic]] = []
     for attribute, (column, absent) in enumerate(zip(columns, missing, strict=True)):
         source = table.columns[column.name]
-        texts = source.texts
-        if decimal == "," and column.kind == "numeric" and source.nature == "text":
-            texts = with_points(texts)
+        texts = pointed(source, decimal) if column.kind == "numeric" else source.texts
         texts = _filled(column, texts[rows], absent[rows], rows, manifest)
         policy = manifest.policy_of(column)
         # Beside nodes the label is a value like any other.
@@ -173,19 +177,11 @@ def missing_in(column: TextColumn, tokens: Sequence[str]) -> Flags:
     """Return (n,) where a column has no value, or a text that is declared to mean none."""
     values, index = distinct(column.texts)
     if column.nature in ("number", "single"):
-        numbers = {read_number(token) for token in tokens if _is_number(token)}
-        meant = [_is_number(value) and read_number(value) in numbers for value in values]
+        numbers = {read_number(token) for token in tokens if spells_number(token)}
+        meant = [spells_number(value) and read_number(value) in numbers for value in values]
     else:
         meant = [value in tokens for value in values]
     return column.null | np.array(meant, np.bool_)[index]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        read_number(text)
-    except CellError:
-        return False
-    return True
 
 
 def _filled(
@@ -240,14 +236,6 @@ def _encode(
         spelled[:] = values
     level, order = np.unique(spelled, return_inverse=True)
     return level, order.ravel()[index].astype(np.int32)
-
-
-def with_points(texts: NDArray[np.object_]) -> NDArray[np.object_]:
-    """Return texts of numbers with points for commas; one with a point stays no number."""
-    values, index = distinct(texts)
-    plain = np.empty(len(values), dtype=object)
-    plain[:] = ["," if "." in value else value.replace(",", ".") for value in values]
-    return plain[index] if len(values) else texts
 
 
 def _selected(column: TextColumn, rows: Ints) -> TextColumn:

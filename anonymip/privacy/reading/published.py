@@ -22,8 +22,7 @@ from anonymip.privacy.reading.cell_grammar import (
     CellError,
     number_text,
     read_node_cell,
-    read_numeric_cell,
-    read_numeric_pair,
+    read_number_set,
     read_text_cell,
 )
 from anonymip.privacy.reading.hierarchies import Nodes, Paths, read_nodes
@@ -36,6 +35,7 @@ from anonymip.privacy.reading.text_tables import (
     distinct,
     formula_problems,
     read_table,
+    respelled,
     without_marks,
 )
 
@@ -293,20 +293,14 @@ def _cell_texts(released: TextColumn, column: Column, mark: str, gap: str) -> ND
     """Return the cells as a CSV file would show them: numbers of a data frame get their text."""
     if released.nature not in ("number", "single") or not column.is_numeric:
         return released.texts
-    values, index = distinct(released.texts)
-    spelled = np.empty(len(values), dtype=object)
+    return respelled(released.texts, lambda text: _cell_text(text, mark) if text else gap)
+
+
+def _cell_text(text: str, mark: str) -> str:
     # A minus zero would make rows of a class differ: it is left for the grammar to refuse.
-    spelled[:] = [
-        (
-            "-0"
-            if value.startswith("-0") and float(value) == 0
-            else number_text(float(value)).replace(".", mark)
-        )
-        if value
-        else gap
-        for value in values
-    ]
-    return spelled[index]
+    if text.startswith("-0") and float(text) == 0:
+        return "-0"
+    return number_text(float(text)).replace(".", mark)
 
 
 def _missing_cell(column: Column, texts: list[str], manifest: Manifest) -> Cell | None:
@@ -322,10 +316,8 @@ def _read_cell(
 ) -> Cell:
     if column.is_node:
         return read_node_cell(texts[0], below)
-    if not column.scale.is_plain:
-        return column.scale.pair(*texts) if len(texts) == 2 else column.scale.cell(texts[0])
-    if len(texts) == 2:
-        return read_numeric_pair(texts[0], texts[1], integer=column.integer)
-    if column.is_numeric:
-        return read_numeric_cell(texts[0], publish=column.publish, integer=column.integer)
-    return read_text_cell(texts[0])
+    if not column.is_numeric:
+        return read_text_cell(texts[0])
+    if column.publish == "set":
+        return read_number_set(texts[0], column.integer)
+    return column.scale.pair(*texts) if len(texts) == 2 else column.scale.cell(texts[0])

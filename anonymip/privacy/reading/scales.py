@@ -9,10 +9,12 @@ from fractions import Fraction
 from math import floor
 
 from anonymip.privacy.reading.cell_grammar import (
+    STAR,
     SUPPRESSED,
     Cell,
     CellError,
     number_text,
+    published_number,
     read_number,
 )
 
@@ -115,7 +117,7 @@ class Scale:
             if lower > upper or (lower == upper and self._names_itself):
                 raise CellError("is a range whose lower end is not below its upper end")
             return self._closed(lower, upper)
-        if text == "*":
+        if text == STAR:
             return SUPPRESSED
         if text == _EVERYTHING and self.least is not None and self.most is not None:
             return _cell(self.least, self.most)
@@ -139,8 +141,10 @@ class Scale:
 
         Raises CellError if they do not follow the grammar.
         """
-        if lower_text == upper_text == "*":
+        if lower_text == upper_text == STAR:
             return SUPPRESSED
+        if STAR in (lower_text, upper_text) and self.is_plain:
+            raise CellError("is suppressed at one end only")
         open_below = lower_text.endswith("-") and self.least is not None
         open_above = upper_text.endswith("+") and self.most is not None
         lower = self._first(lower_text[:-1] if open_below else lower_text)
@@ -165,7 +169,7 @@ class Scale:
         """Return the number of a value, or of the first value of a step."""
         if self.unit is not None:
             return float(_number(_first_day(text, self.unit), self.unit))
-        number = self._spelled(text)
+        number = published_number(text, self.integer)
         if self.step is not None and Fraction(text) % self.step:
             raise CellError("does not begin at the beginning of a step")
         return number
@@ -174,19 +178,11 @@ class Scale:
         """Return the number of a value, or of the step whose last value this is."""
         if self.unit is not None or self.step is None:
             return self._first(text)
-        self._spelled(text)
+        published_number(text, self.integer)
         beginning = Fraction(text) - self.step + int(self.integer)
         if beginning % self.step:
             raise CellError("does not end at the end of a step")
         return float(beginning)
-
-    def _spelled(self, text: str) -> float:
-        number = read_number(text)
-        if number_text(number) != text:
-            raise CellError("holds a number that is not in its shortest spelling")
-        if self.integer and not number.is_integer():
-            raise CellError("holds a fraction in a column of whole numbers")
-        return number
 
     def _unit_of_value(self, text: str) -> int:
         assert self.unit is not None

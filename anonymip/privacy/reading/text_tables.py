@@ -7,7 +7,7 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError, missing_extra
 from anonymip.privacy.arrays import Flags, Ints
-from anonymip.privacy.reading.cell_grammar import CellError, number_text, read_number
+from anonymip.privacy.reading.cell_grammar import CellError, number_text, read_number, spells_number
 
 _PARQUET, _EXCEL = (".parquet", ".pq"), (".xlsx", ".xlsm")
 
@@ -97,6 +97,24 @@ def distinct(texts: NDArray[np.object_]) -> tuple[list[str], Ints]:
     """Return the distinct texts in order of appearance and the (n,) index into them."""
     index, values = pd.factorize(texts)
     return [str(value) for value in values], index.astype(np.int64)
+
+
+def respelled(texts: NDArray[np.object_], spell: Callable[[str], str]) -> NDArray[np.object_]:
+    """Return texts as they are spelled anew; each distinct one is spelled once."""
+    values, index = distinct(texts)
+    spelled = np.empty(len(values), dtype=object)
+    spelled[:] = [spell(value) for value in values]
+    return spelled[index]
+
+
+def pointed(column: TextColumn, decimal: str) -> NDArray[np.object_]:
+    """Return the texts of a column of numbers with points for the decimal mark of a table.
+
+    A text that has a point already stays no number.
+    """
+    if decimal != "," or column.nature != "text":
+        return column.texts
+    return respelled(column.texts, lambda text: "," if "." in text else text.replace(",", "."))
 
 
 def aligned(
@@ -322,10 +340,7 @@ def _refuse_repeated(names: Sequence[str]) -> None:
 
 def respelled_numbers(texts: NDArray[np.object_], single: bool) -> NDArray[np.object_]:
     """Return texts with one spelling for each number; `single`: of single precision."""
-    values, index = distinct(texts)
-    spelled = np.empty(len(values), dtype=object)
-    spelled[:] = [_respelled_number(value, single) for value in values]
-    return spelled[index]
+    return respelled(texts, lambda text: _respelled_number(text, single))
 
 
 def _respelled_number(text: str, single: bool) -> str:
@@ -362,7 +377,10 @@ _DANGEROUS = frozenset("=+-@\t\r\n")
 
 def without_marks(table: TextTable) -> TextTable:
     """Return a table whose cells and names of columns lose the apostrophe before them."""
-    columns = {_without_mark(name): _column(column) for name, column in table.columns.items()}
+    columns = {
+        _without_mark(name): replace(column, texts=respelled(column.texts, _without_mark))
+        for name, column in table.columns.items()
+    }
     return replace(table, columns=columns)
 
 
@@ -389,13 +407,6 @@ def formula_problems(table: TextTable) -> list[str]:
     return problems
 
 
-def _column(column: TextColumn) -> TextColumn:
-    values, index = distinct(column.texts)
-    plain = np.empty(len(values), dtype=object)
-    plain[:] = [_without_mark(value) for value in values]
-    return replace(column, texts=plain[index] if len(values) else column.texts)
-
-
 def _wrong(text: str) -> str:
     """Return what is wrong with a text as it was read, empty for nothing."""
     if _is_formula(text):
@@ -411,10 +422,4 @@ def _without_mark(text: str) -> str:
 
 
 def _is_formula(text: str) -> bool:
-    if len(text) < 2 or text[0] not in _DANGEROUS:
-        return False
-    try:
-        read_number(text)
-    except CellError:
-        return True
-    return False
+    return len(text) > 1 and text[0] in _DANGEROUS and not spells_number(text)

@@ -11,10 +11,10 @@ from anonymip.privacy.reading.cell_grammar import (
     number_text,
     read_node_cell,
     read_number,
-    read_numeric_cell,
-    read_numeric_pair,
+    read_number_set,
     read_text_cell,
 )
+from anonymip.privacy.reading.scales import Scale
 
 
 @pytest.mark.parametrize(
@@ -23,22 +23,22 @@ from anonymip.privacy.reading.cell_grammar import (
 )
 def test_numeric_cells_read_as_intervals(text: str, lower: float, upper: float) -> None:
     """Exact numbers and ranges give their ends."""
-    cell = read_numeric_cell(text, publish="range")
+    cell = Scale().cell(text)
     assert (cell.lower, cell.upper) == (lower, upper)
     assert cell.is_range == (lower < upper)
 
 
 def test_star_suppresses_every_kind_of_cell() -> None:
     """A star is a suppressed cell in numeric, text and paired columns."""
-    assert read_numeric_cell("*", publish="range").suppressed
+    assert Scale().cell("*").suppressed
     assert read_text_cell("*").suppressed
-    assert read_numeric_pair("*", "*").suppressed
+    assert Scale().pair("*", "*").suppressed
     assert math.isnan(read_text_cell("*").lower)
 
 
 def test_numeric_set_lists_its_numbers() -> None:
     """A set of numbers gives all of them, and its ends."""
-    cell = read_numeric_cell("{9|10|12.5}", publish="set")
+    cell = read_number_set("{9|10|12.5}", integer=False)
     assert cell.members == (9.0, 10.0, 12.5)
     assert (cell.lower, cell.upper) == (9.0, 12.5)
 
@@ -70,7 +70,7 @@ def test_numeric_set_lists_its_numbers() -> None:
 def test_range_columns_refuse_everything_else(text: str) -> None:
     """What is no canonical number or range is refused, second spellings included."""
     with pytest.raises(CellError):
-        read_numeric_cell(text, publish="range")
+        Scale().cell(text)
 
 
 @pytest.mark.parametrize(
@@ -79,22 +79,22 @@ def test_range_columns_refuse_everything_else(text: str) -> None:
 def test_number_sets_refuse_everything_else(text: str) -> None:
     """Sets of numbers are sorted, of several values, and closed."""
     with pytest.raises(CellError):
-        read_numeric_cell(text, publish="set")
+        read_number_set(text, integer=False)
 
 
 @pytest.mark.parametrize("text", ["35.5", "[35..36.5]"])
 def test_whole_number_columns_refuse_fractions(text: str) -> None:
     """An integer column shows whole numbers only."""
-    assert read_numeric_cell(text, publish="range").upper > 35
+    assert Scale().cell(text).upper > 35
     with pytest.raises(CellError, match="fraction"):
-        read_numeric_cell(text, publish="range", integer=True)
+        Scale(integer=True).cell(text)
 
 
 @pytest.mark.parametrize(("lower", "upper"), [("*", "3"), ("3", "*"), ("4", "3"), ("", "")])
 def test_pairs_refuse_half_stars_and_reversed_ends(lower: str, upper: str) -> None:
     """Both ends are stars or neither, and the lower is not above the upper."""
     with pytest.raises(CellError):
-        read_numeric_pair(lower, upper)
+        Scale().pair(lower, upper)
 
 
 @pytest.mark.parametrize(
