@@ -21,10 +21,14 @@ from anonymip.errors import InputError
 from anonymip.privacy.arrays import Flags, Ints
 from anonymip.privacy.graph.consistency import Pairs, PublishedMatches
 from anonymip.privacy.graph.regularity import GraphPart
-from anonymip.privacy.reading.cell_grammar import SUPPRESSED
 from anonymip.privacy.reading.hierarchies import Paths
 from anonymip.privacy.reading.original import Original, read_inputs
-from anonymip.privacy.reading.published import PublishedTable, dense_rows, read_published
+from anonymip.privacy.reading.published import (
+    PublishedTable,
+    dense_rows,
+    groups_of_pairs,
+    read_published,
+)
 from anonymip.privacy.reading.release_manifest import Manifest, digest_finding
 from anonymip.privacy.reading.text_tables import TextColumn, aligned, distinct, paired_codes
 
@@ -54,22 +58,16 @@ class CompleteRelease:
         the adversary knows, quasi-identifiers or not.
         """
         n, names = original.n, tuple(published.untouched)
-        columns = []
-        for name in names:
-            pair = paired_codes(original.untouched[name], published.untouched[name])
-            columns.append(np.concatenate(pair))
-        group = dense_rows(np.stack(columns, axis=1)) if columns else np.zeros(n + published.n)
-        group = group.astype(np.int64)
-        in_original, in_release = (
-            np.bincount(part, minlength=group.max() + 1) for part in np.split(group, [n])
-        )
-        if (in_release > in_original).any():
+        pairs = [*original.paired(published.untouched).values()]
+        group, shown = groups_of_pairs(pairs, n, published.n)
+        size = int(max(group.max(), shown.max(initial=0))) + 1
+        in_release = np.bincount(shown, minlength=size)
+        if (in_release > np.bincount(group, minlength=size)).any():
             return None
         # Of records with equal values it does not matter which is left out.
-        order = np.argsort(group[:n], kind="stable")
-        place = np.arange(n) - np.searchsorted(group[:n][order], group[:n][order])
-        left_out = order[place >= in_release[group[:n][order]]]
-        stars = np.array([[len(cells) for cells in published.cells]], np.int32)
+        order = np.argsort(group, kind="stable")
+        place = np.arange(n) - np.searchsorted(group[order], group[order])
+        left_out = order[place >= in_release[group[order]]]
         untouched = {}
         for name, column in published.untouched.items():
             before, after = aligned(original.untouched[name], column)
@@ -78,12 +76,7 @@ class CompleteRelease:
             untouched[name] = TextColumn(texts, null, column.nature)
         return cls(
             original,
-            replace(
-                published,
-                cells=tuple((*cells, SUPPRESSED) for cells in published.cells),
-                codes=np.concatenate([published.codes, stars.repeat(len(left_out), axis=0)]),
-                untouched=untouched,
-            ),
+            replace(published.with_rows_of_stars(len(left_out)), untouched=untouched),
             np.arange(n) >= published.n,
             manifest.order == "kept" and not manifest.is_cover and not len(left_out),
             tuple(name for name in names if name in known),
@@ -147,12 +140,10 @@ class JoinedView:
         """
         both = self.release.published, other.release.published
         n = self.release.original.n
-        columns = [np.tile(np.arange(n), 2)] if by_place else [np.zeros(2 * n, np.int64)]
-        for name in names:
-            pair = paired_codes(both[0].untouched[name], both[1].untouched[name])
-            columns.append(np.concatenate(pair))
-        link = dense_rows(np.stack(columns, axis=1))
-        ours, theirs = self._keys(link[:n], 2 * n), other._keys(link[n:], 2 * n)
+        pairs = [paired_codes(*(one.untouched[name] for one in both)) for name in names]
+        pairs += [(np.arange(n), np.arange(n))] * by_place
+        our_links, their_links = groups_of_pairs(pairs, n, n)
+        ours, theirs = self._keys(our_links, 2 * n), other._keys(their_links, 2 * n)
         kept, left = np.isin(ours, theirs), np.isin(theirs, ours)
         self._source, self._target = self._source[kept], self._target[kept]
         other._source, other._target = other._source[left], other._target[left]

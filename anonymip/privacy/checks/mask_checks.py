@@ -19,8 +19,7 @@ def inexact_problems(published: PublishedTable) -> list[str]:
     return [
         sentence
         for attribute, column in enumerate(published.columns)
-        for sentence in _wrong_cells(
-            published,
+        for sentence in published.cell_problems(
             attribute,
             [cell.suppressed or _is_exact(column, cell) for cell in published.cells[attribute]],
             "is neither exact nor a star",
@@ -96,9 +95,7 @@ def level_problems(
         else:
             labels = {path[min(level, len(path) - 1)] for path in nodes.paths}
             right = [cell.node in labels for cell in cells]
-        problems += _wrong_cells(
-            published, attribute, right, f"is not on level {level}", exempt=exempt
-        )
+        problems += published.cell_problems(attribute, right, f"is not on level {level}", exempt)
     return problems
 
 
@@ -157,21 +154,3 @@ def _is_exact(column: Column, cell: Cell) -> bool:
     if column.is_node:
         return cell.members == (cell.node,)
     return len(cell.members) == 1
-
-
-def _wrong_cells(
-    published: PublishedTable,
-    attribute: int,
-    right: list[bool],
-    reason: str,
-    *,
-    exempt: Flags | None = None,
-) -> list[str]:
-    wrong = ~np.array(right, np.bool_)[published.codes[:, attribute]]
-    if exempt is not None:
-        wrong &= ~exempt
-    name = published.columns[attribute].name
-    return [
-        f"Column {name!r}, published row {row + 1}: the cell {reason}."
-        for row in np.flatnonzero(wrong)[:1]
-    ]

@@ -66,25 +66,19 @@ def cap_problems(
     published: PublishedTable, limits: tuple[Limit, ...], hierarchies: Mapping[str, Nodes]
 ) -> list[str]:
     """Return a sentence for each cap that a published cell exceeds; stars exceed none."""
-    problems = []
+    problems: list[str] = []
     for limit in limits:
         if limit.most is None:
             continue
         attribute = published.names.index(limit.attribute)
         column = published.columns[attribute]
         nodes = hierarchies.get(column.name)
-        wide = np.array(
-            [
-                not cell.suppressed
-                and _covered(column, cell, nodes) > (limit.most + _ROUNDING * abs(limit.most))
-                for cell in published.cells[attribute]
-            ],
-            np.bool_,
-        )
-        problems += [
-            f"Column {column.name!r}, published row {row + 1}: the cell exceeds its cap."
-            for row in np.flatnonzero(wide[published.codes[:, attribute]])[:1]
+        most = limit.most + _ROUNDING * abs(limit.most)
+        within = [
+            cell.suppressed or not _covered(column, cell, nodes) > most
+            for cell in published.cells[attribute]
         ]
+        problems += published.cell_problems(attribute, within, "exceeds its cap")
     return problems
 
 

@@ -20,8 +20,8 @@ import numpy as np
 from anonymip.errors import InputError, argument
 from anonymip.privacy.arrays import Flags, Ints
 from anonymip.privacy.reading.original import Original
-from anonymip.privacy.reading.published import PublishedTable, dense_rows
-from anonymip.privacy.reading.text_tables import TextColumn, distinct, paired_codes, respelled
+from anonymip.privacy.reading.published import PublishedTable, groups_of_pairs
+from anonymip.privacy.reading.text_tables import TextColumn, distinct, respelled
 
 _FORM = re.compile("[A-Z2-7]{20}")
 
@@ -107,14 +107,8 @@ def link_problems(
         if len(used) <= len(given) and (used <= given[: len(used)]).all():
             return []
         return [f"Column {name!r}: the pseudonyms have more rows than the ids of the original."]
-    groups = np.zeros(original.n + published.n, np.int64)
-    pairs = [
-        np.concatenate(paired_codes(original.untouched[one], column))
-        for one, column in published.untouched.items()
-    ]
-    if pairs:
-        groups = dense_rows(np.stack(pairs, axis=1))
-    before, now = groups[: original.n], groups[original.n :]
+    pairs = [*original.paired(published.untouched).values()]
+    before, now = groups_of_pairs(pairs, original.n, published.n)
     missing = _kinds(persons, before, ~nobody) - _kinds(shown, now, ~nameless)
     if not missing:
         return []

@@ -9,10 +9,8 @@ import numpy as np
 from anonymip.privacy.arrays import Flags, Ints
 from anonymip.privacy.graph.consistency import Containment, containments_of
 from anonymip.privacy.graph.matching import Shortage, find_shortage
-from anonymip.privacy.reading.cell_grammar import Cell
 from anonymip.privacy.reading.original import Original
-from anonymip.privacy.reading.published import NAMED_PROBLEMS, PublishedTable, dense_rows
-from anonymip.privacy.reading.text_tables import paired_codes
+from anonymip.privacy.reading.published import NAMED_PROBLEMS, PublishedTable, groups_of_pairs
 
 _BLOCK = 256  # rows that are compared with records at once, where some records are left out
 
@@ -26,18 +24,14 @@ def range_problems(published: PublishedTable, original: Original) -> list[str]:
         if column.is_numeric:
             low, high = original.bounds(attribute)
             misses = original.misses(attribute)
-            outside = [
-                not misses if cell.upper == np.inf else cell.lower < low or cell.upper > high
+            inside = [
+                misses if cell.upper == np.inf else not (cell.lower < low or cell.upper > high)
                 for cell in cells
             ]
         else:
             permissible = original.values(attribute)
-            outside = [not permissible.issuperset(_texts(cell)) for cell in cells]
-        rows = np.flatnonzero(np.array(outside, np.bool_)[published.codes[:, attribute]])
-        problems += [
-            f"Column {column.name!r}, published row {row + 1}: the cell leaves the domain."
-            for row in rows[:1]
-        ]
+            inside = [permissible.issuperset(map(str, cell.members)) for cell in cells]
+        problems += published.cell_problems(attribute, inside, "leaves the domain")
     return problems
 
 
@@ -53,10 +47,7 @@ def truth_problems(
     their own: then only the cells of row i are tied to record i.
     """
     containments = containments_of(published, original)
-    untouched = {
-        name: paired_codes(original.untouched[name], column)
-        for name, column in published.untouched.items()
-    }
+    untouched = original.paired(published.untouched)
     if in_order:
         tied = {} if is_cover else untouched
         check = _row_by_row if published.n == original.n else _in_turn
@@ -71,7 +62,7 @@ def truth_problems(
     ]
     if problems:
         return problems
-    before, after = _groups(untouched, original.n, published.n)
+    before, after = groups_of_pairs([*untouched.values()], original.n, published.n)
     surplus = _surplus(before, after)
     if surplus:
         return [
@@ -174,20 +165,8 @@ def _in_turn(
     return []
 
 
-def _groups(untouched: dict[str, tuple[Ints, Ints]], records: int, rows: int) -> tuple[Ints, Ints]:
-    """Return the group of each record and each row: equal where all untouched values are."""
-    columns = [np.concatenate(pair) for pair in untouched.values()]
-    both = records + rows
-    groups = dense_rows(np.stack(columns, axis=1)) if columns else np.zeros(both, np.int64)
-    return groups[:records], groups[records:]
-
-
 def _surplus(before: Ints, after: Ints) -> list[int]:
     """Return the first published row whose code occurs more often than before, if any."""
     size = 1 + int(max(before.max(), after.max()))
     more = np.bincount(after, minlength=size) > np.bincount(before, minlength=size)
     return [int(row) for row in np.flatnonzero(more[after])[:1]]
-
-
-def _texts(cell: Cell) -> tuple[str, ...]:
-    return tuple(str(value) for value in cell.members)

@@ -23,8 +23,8 @@ from anonymip.privacy.graph.consistency import (
 )
 from anonymip.privacy.graph.matching import largest_flow
 from anonymip.privacy.reading.original import Original
-from anonymip.privacy.reading.published import PublishedTable, dense_rows
-from anonymip.privacy.reading.text_tables import distinct, paired_codes
+from anonymip.privacy.reading.published import PublishedTable, dense_rows, groups_of_pairs
+from anonymip.privacy.reading.text_tables import distinct
 
 #: Classes for each record, the tightest ones, in one flow after the other; the last are all.
 _WIDTHS = (3, 24, 1 << 30)
@@ -66,16 +66,12 @@ def unit_problems(
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     labels = rank[labels]
-    pairs = [
-        paired_codes(original.untouched[one], column) for one, column in published.untouched.items()
-    ]
-    shown = np.zeros(original.n + published.n, np.int64)
-    if pairs:
-        shown = dense_rows(np.stack([np.concatenate(pair) for pair in pairs], axis=1))
-    kinds = np.stack([units, shown[: original.n]], axis=1)
+    pairs = [*original.paired(published.untouched).values()]
+    shown, shown_by = groups_of_pairs(pairs, original.n, published.n)
+    kinds = np.stack([units, shown], axis=1)
     _, first_of, counts = types_of(original.codes, dense_rows(kinds))
-    values = int(shown.max()) + 1
-    known = np.unique(labels * values + shown[original.n :])
+    values = int(max(shown.max(), shown_by.max())) + 1
+    known = np.unique(labels * values + shown_by)
     table = BitTable(published.codes[first[order]], containments)
     sizes = np.bincount(labels)
     for width in _WIDTHS:

@@ -21,6 +21,7 @@ from anonymip.privacy.reading.text_tables import (
     TextColumn,
     TextTable,
     distinct,
+    paired_codes,
     pointed,
     read_table,
 )
@@ -49,6 +50,10 @@ class Original:
     def n(self) -> int:
         """Number of records."""
         return len(self.codes)
+
+    def paired(self, columns: Mapping[str, TextColumn]) -> dict[str, tuple[Ints, Ints]]:
+        """Return codes of the untouched values of records and of some published columns."""
+        return {name: paired_codes(self.untouched[name], one) for name, one in columns.items()}
 
     def bounds(self, attribute: int) -> tuple[float, float]:
         """Return the ends of a numeric column's domain, declared or observed."""

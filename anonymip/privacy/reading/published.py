@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -109,6 +109,22 @@ class PublishedTable:
         """
         return dense_rows(self.codes)
 
+    def cell_problems(
+        self, attribute: int, right: Iterable[bool], reason: str, exempt: Flags | None = None
+    ) -> list[str]:
+        """Return a sentence about the first row with a wrong cell in a column, if there is one.
+
+        `right`: whether each distinct cell is. `exempt`: (n,) rows that do not count.
+        """
+        wrong = ~np.array([*right], np.bool_)[self.codes[:, attribute]]
+        if exempt is not None:
+            wrong &= ~exempt
+        name = self.names[attribute]
+        return [
+            f"Column {name!r}, published row {row + 1}: the cell {reason}."
+            for row in np.flatnonzero(wrong)[:1]
+        ]
+
     def with_rows_of_stars(self, count: int) -> PublishedTable:
         """Return the quasi-identifiers with `count` rows of stars behind them.
 
@@ -141,6 +157,15 @@ def dense_rows(codes: NDArray[np.integer[Any]]) -> Ints:
         wide = labels * (int(column.max(initial=0)) + 1) + column
         labels = np.unique(wide, return_inverse=True)[1].ravel().astype(np.int64)
     return labels
+
+
+def groups_of_pairs(
+    pairs: Sequence[tuple[Ints, Ints]], records: int, rows: int
+) -> tuple[Ints, Ints]:
+    """Return numbers of records and of rows that are equal where both codes of every pair are."""
+    columns = [np.concatenate(pair) for pair in pairs]
+    groups = dense_rows(np.array(columns, np.int64).reshape(len(columns), records + rows).T)
+    return groups[:records], groups[records:]
 
 
 def read_release(
