@@ -144,7 +144,17 @@ class Hierarchy:
         >>> land.paths
         (('SE', 'North', 'Europe', '*'), ('IT', 'South', 'Europe', '*'))
         """
-        return cls(paths_of_groups(groups, root))
+        paths = [(value, *above) for value, above in _values(groups, (str(root),))]
+        seen: dict[str, tuple[str, ...]] = {}
+        for value, *above in paths:
+            if value in seen:
+                raise InputError(
+                    f"a value stands in the group {_name(seen[value])} and again in {_name(above)}",
+                    remedy="Put each value into one group",
+                    value=value,
+                )
+            seen[value] = tuple(above)
+        return cls(paths)
 
     @classmethod
     def from_bands(
@@ -185,7 +195,31 @@ class Hierarchy:
         >>> Hierarchy.from_bands(range(22, 24), (5, 10)).paths
         (('22', '20..24', '20..29', '*'), ('23', '20..24', '20..29', '*'))
         """
-        return cls(paths_of_bands(values, widths, origin, root))
+        for given, what, example in (
+            (widths, "widths", "(5, 10, 20)"),
+            (values, "values", "range(0, 100)"),
+        ):
+            if isinstance(given, str) or not isinstance(given, Iterable):
+                raise InputError(f"the {what} of bands are no list", remedy=f"Write {example}")
+        steps = [_number(width, "a width") for width in widths]
+        start = _number(origin, "the origin")
+        _refuse_unnested(steps)
+        numbers: dict[str, Fraction] = {}
+        for value in values:
+            numbers.setdefault(str(value), _number(value, "a value"))
+        if not numbers:
+            raise InputError("there are no values to put into bands", remedy="Give some numbers")
+        whole = all(n.denominator == 1 for n in (*numbers.values(), *steps, start))
+        if whole and steps[0] == 1:
+            raise InputError(
+                "bands of width 1 hold one whole number each", remedy="Begin with wider bands"
+            )
+        # In fractions, so that 0.3 lies in the band that begins at 0.3.
+        paths = [
+            (text, *(_band(number, step, start, whole=whole) for step in steps), str(root))
+            for text, number in numbers.items()
+        ]
+        return cls(paths)
 
     @property
     def root(self) -> str:
@@ -312,41 +346,6 @@ def _has_header(lines: Sequence[Sequence[str]], column: str | None) -> bool:
     return one_tree and names_all and labels.isdisjoint(first[0])
 
 
-def paths_of_bands(
-    values: Iterable[object], widths: Sequence[object], origin: object, root: str
-) -> list[tuple[str, ...]]:
-    """Return the path of each number through the bands that hold it to the root.
-
-    `values`: the numbers, or texts of them; a number that comes again is left out. `widths`: of the
-    bands of each level; each is a multiple of the one before. `origin`: a number at which a band of
-    each level begins. `root`: name of the whole. Raises InputError if something is no number, or
-    the bands do not nest.
-
-    Computed in fractions, so that 0.3 lies in the band that begins at 0.3. Complexity: O(values
-    times levels).
-    """
-    if isinstance(widths, str) or not isinstance(widths, Iterable):
-        raise InputError("the widths of bands are no list", remedy="Write (5, 10, 20)")
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise InputError("the values of bands are no list", remedy="Write range(0, 100)")
-    steps, start = [_number(width, "a width") for width in widths], _number(origin, "the origin")
-    _refuse_unnested(steps)
-    numbers: dict[str, Fraction] = {}
-    for value in values:
-        numbers.setdefault(str(value), _number(value, "a value"))
-    if not numbers:
-        raise InputError("there are no values to put into bands", remedy="Give some numbers")
-    whole = all(n.denominator == 1 for n in (*numbers.values(), *steps, start))
-    if whole and steps[0] == 1:
-        raise InputError(
-            "bands of width 1 hold one whole number each", remedy="Begin with wider bands"
-        )
-    return [
-        (text, *(_band(number, step, start, whole=whole) for step in steps), str(root))
-        for text, number in numbers.items()
-    ]
-
-
 def _refuse_unnested(steps: Sequence[Fraction]) -> None:
     if not steps or min(steps) <= 0:
         raise InputError(
@@ -388,26 +387,6 @@ def _number(given: object, what: str) -> Fraction:
 def _text(number: Fraction) -> str:
     """Return a number as it is written in labels."""
     return str(number.numerator) if number.denominator == 1 else f"{float(number):.15g}"
-
-
-def paths_of_groups(groups: object, root: str) -> list[tuple[str, ...]]:
-    """Return the path of each value, from it through its groups to the root.
-
-    `groups`: a mapping from names of groups to their groups or values, or the values themselves.
-    `root`: name of the whole. Raises InputError if a group is empty, is a single text, or holds
-    itself, or a value stands in two.
-    """
-    paths = [(value, *above) for value, above in _values(groups, (str(root),))]
-    seen: dict[str, tuple[str, ...]] = {}
-    for value, *above in paths:
-        if value in seen:
-            raise InputError(
-                f"a value stands in the group {_name(seen[value])} and again in {_name(above)}",
-                remedy="Put each value into one group",
-                value=value,
-            )
-        seen[value] = tuple(above)
-    return paths
 
 
 def _values(groups: object, above: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
