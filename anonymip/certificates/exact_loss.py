@@ -141,21 +141,25 @@ def _squared_part(problem: Problem, meant: Callable[[float, float], Fraction]) -
         unit = math.lcm(unit, weight.denominator * steps**2)
         own = {"kind": "squares", "column": a, "weight": _text(weight)}
         terms.append({**own, "attribute": data.names[a]})
-    content = [
-        0,
-        terms,
-        [[_text(readings[a](v)) for a, v in enumerate(row)] for row in data.values.tolist()],
-    ]
-    digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    rows = data.values.tolist()
+    records = [[_text(readings[a](value)) for a, value in enumerate(row)] for row in rows]
+    # Classes of up to 2k - 1 records lose parts of so many.
+    parts = math.lcm(*range(1, min(2 * problem.k, problem.n + 1)))
+    return _asked(problem, 0, terms, records, unit * parts)
+
+
+def _asked(
+    problem: Problem, constant: int | str, terms: list[Any], records: list[Any], unit: int
+) -> dict[str, Any]:
+    content = json.dumps([constant, terms, records])
     return {
         "recoding": problem.recoding.name,
         "k": problem.k,
-        "constant": 0,
+        "constant": constant,
         "terms": terms,
-        "records": content[2],
-        "sha256": digest,
-        # Classes of up to 2k - 1 records lose parts of so many.
-        "unit": unit * math.lcm(*range(1, min(2 * problem.k, problem.n + 1))),
+        "records": records,
+        "sha256": hashlib.sha256(content.encode()).hexdigest(),
+        "unit": unit,
     }
 
 
@@ -216,20 +220,9 @@ def _problem_part(problem: Problem, meant: Callable[[float, float], Fraction]) -
                 term["attribute"] = data.names[a]
     printed = [_printed(problem, a, readings.get(a)) for a in used]
     codes = data.codes[:, used].tolist()
-    content = [
-        _text(constant),
-        terms,
-        [[values[code] for values, code in zip(printed, row, strict=True)] for row in codes],
-    ]
-    return {
-        "recoding": problem.recoding.name,
-        "k": problem.k,
-        "constant": content[0],
-        "terms": terms,
-        "records": content[2],
-        "sha256": hashlib.sha256(json.dumps(content).encode()).hexdigest(),
-        "unit": math.lcm(unit, constant.denominator),
-    }
+    records = [[values[code] for values, code in zip(printed, row, strict=True)] for row in codes]
+    whole = math.lcm(unit, constant.denominator)
+    return _asked(problem, _text(constant), terms, records, whole)
 
 
 def _by_rank(tables: LossTables, p: int) -> tuple[str, list[Floats]]:

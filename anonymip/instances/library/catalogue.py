@@ -166,22 +166,21 @@ def better(entry: LibraryEntry, loss: float, loss_by: str) -> LibraryEntry:
     A figure that this package has found stands in the place of one that it had not, as soon as it
     is as good to the digits that were handed down.
     """
-    known = entry.loss
-    if known is not None:
-        slack = HANDED_DOWN if entry.loss_by == PROTOTYPE else -1e-9 * max(1.0, abs(known))
-        if loss >= known + slack:
-            return entry
+    if entry.loss is not None and loss >= entry.loss + _slack(entry.loss, entry.loss_by):
+        return entry
     return replace(entry, loss=loss, loss_by=loss_by)
 
 
 def closer(entry: LibraryEntry, bound: float, bound_by: str) -> LibraryEntry:
     """Return the entry with a bound that was proven, if it is better than what is known."""
-    known = entry.bound
-    if known is not None:
-        slack = HANDED_DOWN if entry.bound_by == PROTOTYPE else -1e-9 * max(1.0, abs(known))
-        if bound <= known - slack:
-            return entry
+    if entry.bound is not None and bound <= entry.bound - _slack(entry.bound, entry.bound_by):
+        return entry
     return replace(entry, bound=bound, bound_by=bound_by)
+
+
+def _slack(known: float, by: str | None) -> float:
+    """Return how much worse than a known figure one may be that takes its place."""
+    return HANDED_DOWN if by == PROTOTYPE else -1e-9 * max(1.0, abs(known))
 
 
 def stage_entries(entries: Iterable[LibraryEntry], outputs: Outputs) -> None:
