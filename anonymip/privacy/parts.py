@@ -14,8 +14,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
 from math import fsum
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,6 @@ from anonymip.privacy.reading.release_manifest import Manifest, read_manifest
 from anonymip.privacy.reading.stored_files import (
     Piece,
     file_here,
-    group_of,
     names_in,
     pieces_of,
     read_parquet,
@@ -226,7 +225,7 @@ def _send(number: int, piece: Piece, common: _Common, **_: Any) -> _Sent:
         frame = frame.assign(**{n: "" if one is None else str(one) for n, one in said.items()})
         table = pa.Table.from_pandas(frame, preserve_index=False)
     else:
-        table = read_parquet(file, lambda opened: opened.read_row_groups(list(groups)))
+        table = read_parquet(file, methodcaller("read_row_groups", list(groups)))
         kinds = [
             one.with_type(one.type.value_type) if pa.types.is_dictionary(one.type) else one
             for one in table.schema
@@ -362,7 +361,7 @@ def _verify_part(
 
     if not places:
         return "has no record of the original"
-    tables = [read_parquet(at, partial(group_of, group)) for at, group in places]
+    tables = [read_parquet(at, methodcaller("read_row_group", group)) for at, group in places]
     records = pa.concat_tables(tables, promote_options="permissive")
     document = common.document
     columns = [

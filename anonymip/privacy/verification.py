@@ -417,15 +417,14 @@ def _check_pseudonyms(
 
 def _check_homogeneity(findings: _Findings, published: PublishedTable) -> None:
     """Count the classes that share a sensitive value, which k does not forbid."""
-    sensitive = [c.name for c in findings.manifest.untouched if c.role == "sensitive"]
-    if not sensitive:
-        return
-    columns = {name: published.untouched[name] for name in sensitive}
-    found = class_sizes.homogeneous_counts(published.classes(), columns)
-    findings.note(
-        class_sizes.homogeneous_sentence(found, published.n),
-        class_sizes.homogeneous_problems(findings.manifest.homogeneous, found),
-    )
+    names = [c.name for c in findings.manifest.untouched if c.role == "sensitive"]
+    if names:
+        columns = {name: published.untouched[name] for name in names}
+        findings.note(
+            *class_sizes.homogeneous_finding(
+                published.classes(), columns, findings.manifest.homogeneous
+            )
+        )
 
 
 def _check_stars(findings: _Findings, published: PublishedTable, records: Original) -> None:

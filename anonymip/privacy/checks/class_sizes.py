@@ -115,20 +115,6 @@ def suppressed_problems(published: PublishedTable, manifest: Manifest) -> list[s
     return [f"The manifest claims {manifest.suppressed} suppressed rows; there are {found}."]
 
 
-def homogeneous_counts(
-    labels: Ints, sensitive: Mapping[str, TextColumn]
-) -> dict[str, tuple[int, int]]:
-    """Return by sensitive column how many classes share one value, and how many rows they have.
-
-    `labels`: (n,) class of each row: rows that look alike, also those of stars only. `sensitive`:
-    the columns by name, n values each. Complexity: O(n) for each column.
-    """
-    return {
-        name: homogeneous_classes(labels, distinct(column.texts)[1])
-        for name, column in sensitive.items()
-    }
-
-
 def homogeneous_classes(labels: Ints, values: Ints) -> tuple[int, int]:
     """Return how many classes share one value, and how many rows they have.
 
@@ -143,27 +129,31 @@ def homogeneous_classes(labels: Ints, values: Ints) -> tuple[int, int]:
     return int(np.sum(~mixed)), int(sizes[~mixed].sum())
 
 
-def homogeneous_sentence(counts: Mapping[str, tuple[int, int]], rows: int) -> str:
-    """Return what the counts of all sensitive columns say."""
+def homogeneous_finding(
+    labels: Ints,
+    sensitive: Mapping[str, TextColumn],
+    claimed: Mapping[str, tuple[int, int]] | None,
+) -> tuple[str, list[str]]:
+    """Return what is counted of classes that share a sensitive value, and where claims differ.
+
+    `labels`: (n,) class of each row: rows that look alike, also those of stars only. `sensitive`:
+    the columns by name, n values each. `claimed`: what the manifest counts; it need not count any.
+    Complexity: O(n) for each column.
+    """
+    found = {
+        name: homogeneous_classes(labels, distinct(column.texts)[1])
+        for name, column in sensitive.items()
+    }
     counted = "; ".join(
-        f"{classes} share one value of {name!r}, {of_them} of {rows} rows"
-        for name, (classes, of_them) in counts.items()
+        f"{classes} share one value of {name!r}, {rows} of {len(labels)} rows"
+        for name, (classes, rows) in found.items()
     )
-    return f"Classes that share one sensitive value are counted: {counted}."
-
-
-def homogeneous_problems(
-    claimed: Mapping[str, tuple[int, int]] | None, found: Mapping[str, tuple[int, int]]
-) -> list[str]:
-    """Return where the manifest counts other classes; it need not count any."""
-    if claimed is None:
-        return []
     problems = [
         f"The manifest counts {claimed[name][0]} classes with {claimed[name][1]} rows that share "
         f"one value of {name!r}; there are {classes} with {rows}."
         for name, (classes, rows) in found.items()
-        if name in claimed and claimed[name] != (classes, rows)
+        if claimed is not None and claimed.get(name, (classes, rows)) != (classes, rows)
     ]
-    if set(claimed) != set(found):
+    if claimed is not None and set(claimed) != set(found):
         problems.append("The manifest counts classes of other columns than the sensitive ones.")
-    return problems
+    return f"Classes that share one sensitive value are counted: {counted}.", problems

@@ -80,11 +80,6 @@ def _sizes(file: Any) -> list[int]:
     return [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
 
 
-def group_of(group: int, file: Any) -> Any:
-    """Return the rows of a row group of an opened file."""
-    return file.read_row_group(group)
-
-
 def read_parquet(file: str, take: Callable[[Any], Any]) -> Any:
     """Return what is taken of a Parquet file, opened at its path or address."""
     import fsspec
