@@ -7,7 +7,8 @@ texts that a spreadsheet would run as formulas, and how they are kept from it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -59,12 +60,8 @@ def nearly_unique_columns(microdata: Microdata) -> list[str]:
 
 def _unique_rows(frame: pd.DataFrame, names: Sequence[str]) -> int:
     """Return how many rows no other row agrees with in all of these columns."""
-    labels = np.zeros(len(frame), np.int64)
-    for name in names:
-        texts = frame[name].astype(object).map(str).where(frame[name].notna(), "")
-        wide = labels * len(frame) + pd.factorize(texts)[0]
-        labels = np.unique(wide, return_inverse=True)[1].ravel()
-    return int((np.bincount(labels) == 1).sum())
+    texts = (frame[n].astype(object).map(str).where(frame[n].notna(), "") for n in names)
+    return int((np.bincount(equal_labels(texts, len(frame))) == 1).sum())
 
 
 def persons_of_several_rows(microdata: Microdata) -> list[str]:
@@ -127,31 +124,10 @@ def formula_cells(frame: pd.DataFrame) -> list[str]:
 Counts = Mapping[str, Mapping[str, int]]
 
 
-def count_homogeneous(
-    cells: Sequence[NDArray[np.object_]], microdata: Microdata, published: NDArray[np.integer]
-) -> Counts:
-    """Count the classes that share a sensitive value, for each sensitive column.
-
-    `cells`: the published columns of the quasi-identifiers, (rows,) texts each. Rows that look
-    alike are one class, also those of stars, and those that the solution calls two classes.
-    `microdata`: the table. `published`: (rows,) record of each row. Complexity: O(m n log n).
-    """
-    labels = _alike(cells, len(published))
-    sizes = np.bincount(labels)
-    counts: dict[str, dict[str, int]] = {}
-    for name, codes in zip(
-        microdata.sensitive, microdata.sensitive_codes[published].T, strict=True
-    ):
-        pairs = np.unique(np.stack([labels, codes]), axis=1)
-        one_value = np.bincount(pairs[0], minlength=len(sizes)) == 1
-        counts[name] = {"classes": int(one_value.sum()), "rows": int(sizes[one_value].sum())}
-    return counts
-
-
-def _alike(cells: Sequence[NDArray[np.object_]], rows: int) -> Ints:
-    """Return (rows,) the class of each row, from 0."""
+def equal_labels(columns: Iterable[Any], rows: int) -> Ints:
+    """Return (rows,) numbers from 0 on that are equal where rows agree in all columns."""
     labels = np.zeros(rows, np.int64)
-    for column in cells:
+    for column in columns:
         wide = labels * rows + pd.factorize(column)[0]
         labels = np.unique(wide, return_inverse=True)[1].ravel().astype(np.int64)
     return labels
@@ -162,26 +138,31 @@ def cautions_of_classes(
 ) -> tuple[Counts, list[str]]:
     """Return how many classes share a sensitive value, and cautions about them.
 
-    `cells, published`: as in :func:`count_homogeneous`.
+    `cells`: the published columns of the quasi-identifiers, (rows,) texts each. Rows that look
+    alike are one class, also those of stars, and those that the solution calls two classes.
+    `published`: (rows,) record of each row. Complexity: O(m n log n).
     """
-    counts = count_homogeneous(cells, problem.microdata, published)
-    shared = shared_by_units(cells, problem, published)
+    labels = equal_labels(cells, len(published))
+    sizes = np.bincount(labels)
+    counts: dict[str, dict[str, int]] = {}
+    sensitive = problem.microdata.sensitive_codes[published].T
+    for name, codes in zip(problem.microdata.sensitive, sensitive, strict=True):
+        pairs = np.unique(np.stack([labels, codes]), axis=1)
+        one_value = np.bincount(pairs[0], minlength=len(sizes)) == 1
+        counts[name] = {"classes": int(one_value.sum()), "rows": int(sizes[one_value].sum())}
+    shared = _shared_by_units(labels, problem, published)
     return counts, [*homogeneous_classes(counts, len(published)), *shared]
 
 
-def shared_by_units(
-    cells: Sequence[NDArray[np.object_]], problem: Problem, published: NDArray[np.integer]
-) -> list[str]:
+def _shared_by_units(labels: Ints, problem: Problem, published: NDArray[np.integer]) -> list[str]:
     """Return a caution for each sensitive column with a value that too many units of a class have.
 
     A diversity counts rows, of which a unit has several. Too many are more than a share of 1/l, or
     all of them where no share is asked for. Classes of which all rows share a value are not told.
-    `cells, published`: as in :func:`count_homogeneous`. Complexity: O(m n log n).
     """
     microdata, diversity = problem.microdata, of_rows(problem.diversity)
     if microdata.unit is None:
         return []
-    labels = _alike(cells, len(published))
     units = pd.factorize(microdata.frame[microdata.unit].astype(object).map(str))[0][published]
     everybody = np.bincount(np.unique(np.stack([labels, units]), axis=1)[0])
     over, under = (1, 1) if diversity is None else diversity.ratio

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError, argument
 from anonymip.instances.columns import missing_rows
 from anonymip.problem import Problem
+from anonymip.publishing.cautions import equal_labels
 from anonymip.runtime.arrays import Ints
 
 #: Characters of a pseudonym: 100 bits, of which no two ids of a table are expected to share all.
@@ -120,10 +121,7 @@ def _few_alike(persons: Ints, cells: Sequence[NDArray[np.object_]], k: int) -> t
 
     `persons`: (rows,) numbers, below 0 for rows without a pseudonym, which are of nobody.
     """
-    labels = np.zeros(len(persons), np.int64)
-    for column in cells:
-        wide = labels * len(persons) + pd.factorize(column)[0]
-        labels = np.unique(wide, return_inverse=True)[1].ravel()
+    labels = equal_labels(cells, len(persons))
     order = np.lexsort((labels, persons))
     order = order[persons[order] >= 0]
     begins = np.flatnonzero(np.diff(persons[order])) + 1
