@@ -12,15 +12,15 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from anonymip.assignments import SUPPRESSED, Assignment, CellSets, Classes, Description, Patterns
+from anonymip.assignments import SUPPRESSED, Assignment, Classes, Description, Patterns
 from anonymip.errors import InputError, InvalidAssignment, argument
 from anonymip.objectives.losses.penalties import Suppressions
 from anonymip.recodings.equivalence import check_classes
 from anonymip.recodings.masks import Mask
 from anonymip.recodings.recoding import ProblemView, SizeLimit
-from anonymip.recodings.rows import equal_rows
+from anonymip.recodings.rows import describe_levels, equal_rows
 from anonymip.recodings.suppression import PricedSuppression, check_suppressed
-from anonymip.runtime.arrays import Codes, Flags
+from anonymip.runtime.arrays import Flags
 
 
 @dataclass(frozen=True)
@@ -121,26 +121,14 @@ class PatternGuided(PricedSuppression, _Masked):
     def describe(self, problem: ProblemView, assignment: Assignment) -> Description:
         """Return what is published: exact values and stars."""
         hidden, microdata = self._hidden(problem, assignment), problem.microdata
-        n, m = microdata.codes.shape
-        lower = np.full((n, m), np.nan)
-        nodes = np.full((n, m), -1, np.int32)
-        codes: list[Codes] = []
-        start = np.zeros((n, m), np.int64)
-        for a, attribute in enumerate(microdata.attributes):
-            column = microdata.codes[:, a]
-            if attribute.is_numeric:
-                lower[:, a] = microdata.levels[a].astype(np.float64)[column]
-            elif attribute.hierarchy is not None:
-                nodes[:, a] = microdata.leaves(a)[column]
-            # Each level stands once; a cell points at its own.
-            start[:, a] = sum(map(len, codes)) + column
-            codes.append(np.arange(len(microdata.levels[a]), dtype=np.int32))
-        lower[hidden] = np.nan
-        nodes[hidden] = -1
-        stop = np.where(hidden, start, start + 1)
-        return Description(
-            lower, lower.copy(), CellSets(start, stop, np.concatenate(codes)), nodes, hidden
-        )
+        exact = [
+            np.arange(len(level)) if attribute.hierarchy is None else microdata.leaves(a)
+            for a, (attribute, level) in enumerate(
+                zip(microdata.attributes, microdata.levels, strict=True)
+            )
+        ]
+        cells = [values.astype(np.int32)[None] for values in exact]
+        return describe_levels(microdata, cells, np.zeros(hidden.shape, np.int64), hidden)
 
     def max_size(self, problem: ProblemView) -> SizeLimit:
         """Return no limit: rows that look alike anyway are one class."""
