@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -279,23 +279,23 @@ class Microdata(Frozen):
         """Return the same table that counts sensitive columns beside the unit, or does not."""
         if both == self._counts_both:
             return self
-        other = object.__new__(Microdata)
-        derived = ("counted_codes", "counted_values", "by_rows")
-        other.__dict__.update({k: v for k, v in self.__dict__.items() if k not in derived})
-        other.__dict__["_counts_both"] = both
-        return other
+        return self._copied(("counted_codes", "counted_values", "by_rows"), _counts_both=both)
 
     @cached_property
     def by_rows(self) -> Microdata:
         """The same table with rows for units: what holds of it holds under units as well."""
         if self.unit is None:
             return self
-        rows = object.__new__(Microdata)
-        derived = ("by_rows", "counted_codes", "counted_values", "undeclared")
-        rows.__dict__.update({k: v for k, v in self.__dict__.items() if k not in derived})
         hidden = () if self.unit in self.pseudonyms else (self.unit,)
-        rows.__dict__.update(unit=None, drop=(*self.drop, *hidden))
-        return rows
+        derived = ("by_rows", "counted_codes", "counted_values", "undeclared")
+        return self._copied(derived, unit=None, drop=(*self.drop, *hidden))
+
+    def _copied(self, derived: Collection[str], **changed: Any) -> Microdata:
+        """Return the same table without what was `derived`, and with what is `changed`."""
+        other = object.__new__(Microdata)
+        kept = {name: value for name, value in self.__dict__.items() if name not in derived}
+        other.__dict__.update(kept | changed)
+        return other
 
     @cached_property
     def counted_values(self) -> tuple[Ints, Ints]:
@@ -341,9 +341,6 @@ class Microdata(Frozen):
         columns
             (m,) all quasi-identifiers, in the order wanted; None for that of this table.
         """
-        part = object.__new__(Microdata)
-        for name in (given.name for given in dataclasses.fields(self)):
-            object.__setattr__(part, name, getattr(self, name))
         frame = self.frame.iloc[rows].reset_index(drop=True)
         codes, values = self.codes[rows], self.values[rows]
         levels, attributes, beyond = self.levels, self.attributes, self.beyond
@@ -353,17 +350,15 @@ class Microdata(Frozen):
             attributes, beyond = tuple(attributes[a] for a in columns), beyond[columns]
         for array in (codes, values):
             array.setflags(write=False)
-        kept: Any
-        for name, kept in (
-            ("frame", frame),
-            ("original", frame),
-            ("kind", self.kind),
-            ("attributes", attributes),
-            ("_arrays", Encoded(levels, codes, values, beyond)),
-        ):
-            object.__setattr__(part, name, kept)
-        part.__dict__["rows"] = self.rows[rows]
-        return part
+        return self._copied(
+            self.__dict__.keys() - {given.name for given in dataclasses.fields(self)},
+            frame=frame,
+            original=frame,
+            kind=self.kind,
+            attributes=attributes,
+            _arrays=Encoded(levels, codes, values, beyond),
+            rows=self.rows[rows],
+        )
 
     def row_types(self, columns: Sequence[int] | None = None) -> RowTypes:
         """Return the distinct rows with multiplicities.
