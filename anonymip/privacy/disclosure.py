@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -92,21 +92,14 @@ class TableRisk:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as an object for JSON, without those of single records."""
-        return {
-            "records": self.records,
-            "units": self.units,
-            "classes": self.classes,
-            "unique": self.unique,
-            "below_k": self.below_k,
-            "prosecutor": asdict(self.prosecutor),
-            "journalist": None if self.journalist is None else asdict(self.journalist),
-            "marketer": self.marketer,
-            "sample": None if self.sample is None else asdict(self.sample),
-            "homogeneous": {
-                name: {"classes": classes, "rows": rows}
-                for name, (classes, rows) in self.homogeneous.items()
-            },
+        told = asdict(replace(self, by_record=np.empty(0)))
+        del told["by_record"]
+        counted = {name: told.pop(name) for name in ("records", "units")}
+        told["homogeneous"] = {
+            name: {"classes": classes, "rows": rows}
+            for name, (classes, rows) in self.homogeneous.items()
         }
+        return counted | told
 
     def lines(self, k: int) -> dict[str, str]:
         """Return the numbers for a person, by what they are."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from anonymip.privacy.arrays import Floats
+from anonymip.privacy.arrays import Codes, Floats
 from anonymip.privacy.reading.cell_grammar import Cell
 from anonymip.privacy.reading.manifest_entries import StarCosts
 from anonymip.privacy.reading.original import Original
@@ -44,12 +44,8 @@ def normalised_penalty(
     K. Doka et al., "k-anonymization by freeform generalization", 2015, equations 1 to 3.
     """
     total = float(left_out * published.m * (1 if weights is None else weights.mean()))
-    for attribute, (column, cells) in enumerate(
-        zip(published.columns, published.cells, strict=True)
-    ):
-        width = _width(original, attribute, is_numeric=column.is_numeric)
-        rows = np.bincount(published.codes[:, attribute], weights, minlength=len(cells))
-        total += float(rows @ np.array([_penalty(cell, width) for cell in cells], np.float64))
+    for codes, penalties in _penalties(published, original):
+        total += float(np.bincount(codes, weights, minlength=len(penalties)) @ penalties)
     return total
 
 
@@ -95,13 +91,8 @@ def star_cost_problems(
 
     R. Bredereck et al., "Pattern-Guided k-Anonymity", 2013, Section 1.
     """
-    lossy = np.empty((published.n, published.m), np.bool_)
-    for attribute, (column, cells) in enumerate(
-        zip(published.columns, published.cells, strict=True)
-    ):
-        width = _width(original, attribute, is_numeric=column.is_numeric)
-        own = np.array([_penalty(cell, width) > 0 for cell in cells], np.bool_)
-        lossy[:, attribute] = own[published.codes[:, attribute]]
+    penalties = _penalties(published, original)
+    lossy = np.stack([charged[codes] > 0 for codes, charged in penalties], axis=1)
     patterns, rows = np.unique(lossy, axis=0, return_counts=True)
     starred = [
         ([name for name, lost in zip(published.names, pattern, strict=True) if lost], count)
@@ -157,12 +148,16 @@ def relative_gap(value: float, bound: float | None) -> float | None:
     return (value - bound) / abs(value) if value else None
 
 
-def _width(original: Original, attribute: int, *, is_numeric: bool) -> float:
-    """Return by what the penalty of a column is divided."""
-    if not is_numeric:
-        return len(original.values(attribute)) - 1.0
-    low, high = original.bounds(attribute)
-    return high - low
+def _penalties(published: PublishedTable, original: Original) -> Iterator[tuple[Codes, Floats]]:
+    """Yield of each column the cells of the rows, and what each distinct cell is charged."""
+    for attribute, column in enumerate(published.columns):
+        if column.is_numeric:
+            low, high = original.bounds(attribute)
+            width = high - low
+        else:
+            width = len(original.values(attribute)) - 1.0
+        penalties = [_penalty(cell, width) for cell in published.cells[attribute]]
+        yield published.codes[:, attribute], np.array(penalties, np.float64)
 
 
 def _penalty(cell: Cell, width: float) -> float:
