@@ -305,16 +305,6 @@ def _note(tally: Tally, pair: int, lack: int) -> None:
 
 
 @kernel
-def count_all(view: View, tally: Tally, given: Ints) -> None:
-    """Count what every record lacks in every assignment (count, n)."""
-    count, n = given.shape
-    for number in range(count):
-        for record in range(n):
-            lack = _lack(view, tally.counts, given[number], record)
-            _note(tally, number * n + record, lack)
-
-
-@kernel
 def touch(view: View, tally: Tally, length: int) -> int:
     """Collect the records that can be one of the rows of the cycle; return how many."""
     tally.numbers[STAMP] += 1
@@ -380,7 +370,9 @@ def exchanged(
     numbers[LISTED_BEFORE] = 2 * count * n  # the first round has none to be compared with
     sizes = {"count": count, "n": n, "values": view.values, "longest": EFFORT.longest}
     tally = Tally.of_sizes(**sizes, numbers=numbers)
-    count_all(view, tally, given)
+    tally.touched[:] = np.arange(n)
+    for number in range(count):
+        recount(view, tally, given[number], number, n)
     a_round = max(given.size, EFFORT.round_at_least)
     total = EFFORT.rounds * a_round
     limits = (EFFORT.little, EFFORT.for_little, EFFORT.temperature)
