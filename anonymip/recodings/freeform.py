@@ -16,7 +16,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from types import MappingProxyType
@@ -202,10 +202,7 @@ class Freeform(PricedSuppression, _Sets):
             first = int(cover.sizes[np.argmin(left_out)])
             wanted = np.full(cover.n, max(problem.k, first))
         wanted[left_out] = 0
-        for found, what in (
-            (cover.sizes, "covers {} original records"),
-            (cover.degrees, "lies in {} sets"),
-        ):
+        for found, what in _counts(cover, ("sizes", "degrees")):
             wrong = found != wanted
             if wrong.any():
                 record = int(np.argmax(wrong))
@@ -262,20 +259,28 @@ WITHOUT_DIVERSITY: MappingProxyType[str, str] = MappingProxyType(
 )
 
 
+def _counts(cover: Cover, names: Sequence[str]) -> Iterator[tuple[Ints, str]]:
+    """Yield (n,) numbers of what records have, with what each says of one."""
+    for name in names:
+        if name == "sizes":
+            yield cover.sizes, "covers {} original records"
+        elif name == "degrees":
+            yield cover.degrees, "lies in {} sets"
+        else:
+            yield effective_sizes(cover)[1], "has {} effective matches"
+
+
 @dataclass(frozen=True)
 class _Weaker:
     """A notion by which records need k of something in their cover."""
 
     suppression: ClassVar[bool] = False  # whole records cannot be suppressed
     name: ClassVar[str]  # name in results and on the command line
-
-    def _owed(self, cover: Cover) -> tuple[tuple[Ints, str], ...]:
-        """Return (n,) counts that have to be k, with what each counts."""
-        raise NotImplementedError
+    owed: ClassVar[tuple[str, ...]]  # what of every record has to be k, as `_counts` has it
 
     def check(self, problem: ProblemView, assignment: Assignment) -> None:
         """Check the cover. Raises InvalidAssignment naming a record and the rule that it breaks."""
-        for found, what in self._owed(checked_cover(problem, assignment)):
+        for found, what in _counts(checked_cover(problem, assignment), self.owed):
             few = found < problem.k
             if few.any():
                 record = int(np.argmax(few))
@@ -297,9 +302,7 @@ class OneK(_Weaker):
     """(1, k)-anonymity [2]_: every original lies in the sets of k published records."""
 
     name: ClassVar[str] = "one-k"
-
-    def _owed(self, cover: Cover) -> tuple[tuple[Ints, str], ...]:
-        return ((cover.degrees, "lies in {} sets"),)
+    owed: ClassVar[tuple[str, ...]] = ("degrees",)
 
 
 @dataclass(frozen=True)
@@ -307,9 +310,7 @@ class KOne(_Weaker):
     """(k, 1)-anonymity [2]_: every published record covers k originals."""
 
     name: ClassVar[str] = "k-one"
-
-    def _owed(self, cover: Cover) -> tuple[tuple[Ints, str], ...]:
-        return ((cover.sizes, "covers {} original records"),)
+    owed: ClassVar[tuple[str, ...]] = ("sizes",)
 
     def max_size(self, problem: ProblemView) -> SizeLimit:
         """Return k: with a monotone loss larger sets are never cheaper."""
@@ -323,9 +324,7 @@ class KK(_Weaker):
     """(k, k)-anonymity [2]_: both (1, k) and (k, 1)."""
 
     name: ClassVar[str] = "k-k"
-
-    def _owed(self, cover: Cover) -> tuple[tuple[Ints, str], ...]:
-        return ((cover.sizes, "covers {} original records"), (cover.degrees, "lies in {} sets"))
+    owed: ClassVar[tuple[str, ...]] = ("sizes", "degrees")
 
 
 @dataclass(frozen=True)
@@ -336,6 +335,4 @@ class KConcealment(_Weaker):
     """
 
     name: ClassVar[str] = "k-concealment"
-
-    def _owed(self, cover: Cover) -> tuple[tuple[Ints, str], ...]:
-        return ((effective_sizes(cover)[1], "has {} effective matches"),)
+    owed: ClassVar[tuple[str, ...]] = ("effective",)

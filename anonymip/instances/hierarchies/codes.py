@@ -100,31 +100,21 @@ class CodeRule:
         return Hierarchy([*paths, *((one, self.root) for one in others)], observed=True)
 
     def _levels(self, code: str) -> list[str]:
-        return self._masked(code) if self.separator is None else self._cut(code)
-
-    def _masked(self, code: str) -> list[str]:
-        shown = self.keep or range(len(code) - 1, 0, -1)
-        labels = []
-        for number in shown:
-            hidden = len(code) - number
-            if hidden > 0:
-                stars = "*" * hidden
-                labels.append(
-                    code[:number] + stars if self.mask == "right" else stars + code[hidden:]
-                )
-        return [*labels, self.root]
-
-    def _cut(self, code: str) -> list[str]:
-        assert self.separator is not None
+        """Return what lies above a code, up to the root."""
+        if self.separator is None:
+            shown = [one for one in self.keep or range(len(code) - 1, 0, -1) if one < len(code)]
+            stars = ["*" * (len(code) - one) for one in shown]
+            if self.mask == "right":
+                masked = [code[:one] + hidden for one, hidden in zip(shown, stars, strict=True)]
+            else:
+                masked = [hidden + code[len(hidden) :] for hidden in stars]
+            return [*masked, self.root]
         parts = code.split(self.separator)
         # A code that others begin with is a value of its own beside them: E11 lies below E11.*.
-        labels = [
-            self.separator.join((*parts[:number], "*")) for number in range(len(parts), 0, -1)
-        ]
-        if len(parts) > 1:
-            labels = labels[1:]
+        lowest = max(len(parts) - 1, 1)
+        cut = [self.separator.join((*parts[:one], "*")) for one in range(lowest, 0, -1)]
         if self.above is None:
-            return [*labels, self.root]
+            return [*cut, self.root]
         places = {path[0]: path[1:] for path in self.above.paths}
         if parts[0] not in places:
             raise InputError(
@@ -132,7 +122,7 @@ class CodeRule:
                 remedy="Add the part there, or correct the code in the table",
                 value=code,
             )
-        return [*labels, *places[parts[0]]]
+        return [*cut, *places[parts[0]]]
 
 
 def rule_of_codes(given: Mapping[str, Any], folder: Any) -> CodeRule:
