@@ -40,7 +40,7 @@ from anonymip.privacy.reading.original import (
 )
 from anonymip.privacy.reading.published import PublishedTable, read_published
 from anonymip.privacy.reading.release_manifest import digest_finding
-from anonymip.privacy.reading.text_tables import TextColumn, TextTable, distinct, read_table
+from anonymip.privacy.reading.text_tables import TextTable, distinct, read_table
 
 
 @dataclass(frozen=True)
@@ -163,18 +163,15 @@ def risk(
     secret = tuple(dict.fromkeys((*given.sensitive, *sensitive)))
     policy, inputs = missing or "error", None
     policies = dict(given.policies)
-    how = [reading.get(name) for name in ("separator", "encoding", "decimal")]
-    mark = reading.get("decimal") or given.decimal or "."
-    tokens = reading.get("missing_values") or given.tokens or ("",)
+    form, tokens = (",", "utf-8", "."), reading.get("missing_values") or given.tokens or ("",)
     if release is not None:
         inputs = _inputs(table, release, manifest, schema, reading)
         claims = inputs.manifest
         own = {column.name: column.kind for column in claims.quasi_identifiers}
-        hidden = tuple(column.name for column in claims.untouched if column.role == "sensitive")
         policy = claims.table.policy
         policies = {one.name: claims.policy_of(one) for one in claims.quasi_identifiers}
         if (quasi_identifiers is not None and set(kinds) != set(own)) or (
-            not set(sensitive) <= set(hidden) or missing not in (None, policy)
+            not set(sensitive) <= set(claims.sensitive) or missing not in (None, policy)
         ):
             raise InputError(
                 "the columns or their missing values are not treated as the manifest says",
@@ -185,12 +182,9 @@ def risk(
                 f"k of the release counts units of column {claims.unit!r}",
                 remedy="Leave the unit out: the manifest of the release says it",
             )
-        kinds, secret = dict(own), hidden
-        mark = reading.get("decimal") or given.decimal or claims.table.decimal
+        kinds, secret = dict(own), claims.sensitive
         tokens = given.tokens or claims.table.tokens
-        form = claims.table.separator, claims.table.encoding
-    else:
-        form = ",", "utf-8"
+        form = claims.table.separator, claims.table.encoding, claims.table.decimal
     if not kinds:
         raise InputError(
             "no quasi-identifiers are named",
@@ -199,9 +193,10 @@ def risk(
     for one in (policy, *policies.values()):
         if one not in MISSING_POLICIES:
             raise unknown_name("policy for missing values", one, MISSING_POLICIES)
+    mark = reading.get("decimal") or given.decimal or form[2]
     written: dict[str, Any] = {
-        "separator": how[0] or given.separator or form[0],
-        "encoding": how[1] or given.encoding or form[1],
+        "separator": reading.get("separator") or given.separator or form[0],
+        "encoding": reading.get("encoding") or given.encoding or form[1],
     }
     source = (
         inputs.source
@@ -358,7 +353,8 @@ class _Measurement:
             for name, column in published.pseudonyms.items()
             if len(distinct(column.texts)[0]) < published.n
         )
-        values = {name: distinct(column.texts)[1] for name, column in _sensitive(inputs, published)}
+        texts = {name: published.untouched[name].texts for name in inputs.manifest.sensitive}
+        values = {name: distinct(shown)[1] for name, shown in texts.items()}
         counted = self._counted(inputs, published)
         return self._of_classes(published.classes(), persons, weight, values, counted)
 
@@ -395,8 +391,8 @@ class _Measurement:
         real = in_some_assignment(graph, some_assignment(graph))
         records, rows = graph.records[real], graph.rows[real]
         homogeneous: dict[str, tuple[int | None, int]] = {}
-        for name, column in _sensitive(inputs, published):
-            codes = distinct(column.texts)[1]
+        for name in inputs.manifest.sensitive:
+            codes = distinct(published.untouched[name].texts)[1]
             # Nobody sees what the rows of stars for records that are left out would show.
             codes = np.append(codes, np.full(graph.n - published.n, -1))[rows]
             homogeneous[name] = None, homogeneous_classes(records, codes)[0]
@@ -477,14 +473,6 @@ def _by_record(found: TableRisk, rows: Ints, size: int) -> Floats:
     everywhere = np.full(size, np.nan)
     everywhere[rows] = found.by_record
     return everywhere
-
-
-def _sensitive(inputs: Inputs, published: PublishedTable) -> list[tuple[str, TextColumn]]:
-    return [
-        (column.name, published.untouched[column.name])
-        for column in inputs.manifest.untouched
-        if column.role == "sensitive"
-    ]
 
 
 def _persons(inputs: Inputs, published: PublishedTable, people: TextTable, decimal: str) -> Ints:

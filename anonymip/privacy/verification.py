@@ -417,9 +417,8 @@ def _check_pseudonyms(
 
 def _check_homogeneity(findings: _Findings, published: PublishedTable) -> None:
     """Count the classes that share a sensitive value, which k does not forbid."""
-    names = [c.name for c in findings.manifest.untouched if c.role == "sensitive"]
-    if names:
-        columns = {name: published.untouched[name] for name in names}
+    columns = {name: published.untouched[name] for name in findings.manifest.sensitive}
+    if columns:
         findings.note(
             *class_sizes.homogeneous_finding(
                 published.classes(), columns, findings.manifest.homogeneous
@@ -483,7 +482,7 @@ def _check_promises(findings: _Findings, published: PublishedTable, records: Ori
     """Diversity and limits, if the manifest promises any."""
     manifest = findings.manifest
     if manifest.promised.diversity is not None:
-        sensitive = tuple(c.name for c in manifest.untouched if c.role == "sensitive")
+        sensitive = manifest.sensitive
         if not manifest.is_cover:
             findings.note(
                 "Every class has the promised diversity of sensitive values.",

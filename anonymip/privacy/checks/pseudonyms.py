@@ -26,21 +26,17 @@ from anonymip.privacy.reading.text_tables import TextColumn, distinct, respelled
 _FORM = re.compile("[A-Z2-7]{20}")
 
 
-def _read_key(given: bytes | str | Path) -> bytes:
-    """Return a key, or that in a file, whose last line break is no part of it."""
-    if isinstance(given, bytes):
-        return given
+def of_key(ids: Mapping[str, TextColumn], key: bytes | str | Path) -> dict[str, TextColumn]:
+    """Return the pseudonyms that a key gives to columns of ids.
+
+    `key`: itself, or its file, whose last line break is no part of it.
+    """
     try:
-        return Path(given).read_bytes().rstrip(b"\r\n")
+        known = key if isinstance(key, bytes) else Path(key).read_bytes().rstrip(b"\r\n")
     except (OSError, ValueError):
         raise InputError(
             f"{argument('pseudonym_key')} is no file that can be read", remedy="Check the path"
         ) from None
-
-
-def of_key(ids: Mapping[str, TextColumn], key: bytes | str | Path) -> dict[str, TextColumn]:
-    """Return the pseudonyms that a key, or that in a file, gives to columns of ids."""
-    known = _read_key(key)
     return {name: _computed(name, column, known) for name, column in ids.items()}
 
 

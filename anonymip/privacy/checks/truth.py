@@ -23,7 +23,7 @@ def range_problems(published: PublishedTable, original: Original) -> list[str]:
     ):
         if column.is_numeric:
             low, high = original.bounds(attribute)
-            misses = original.misses(attribute)
+            misses = np.inf in original.levels[attribute]
             inside = [
                 misses if cell.upper == np.inf else not (cell.lower < low or cell.upper > high)
                 for cell in cells

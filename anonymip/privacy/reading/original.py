@@ -64,10 +64,6 @@ class Original:
         present = levels[levels < np.inf]
         return (float(present[0]), float(present[-1])) if len(present) else (0.0, 0.0)
 
-    def misses(self, attribute: int) -> bool:
-        """Return whether a number of a column is missing, and its row is not left out."""
-        return self.columns[attribute].is_numeric and np.inf in self.levels[attribute]
-
     def values(self, attribute: int) -> frozenset[str]:
         """Return the domain of a text column: declared, of its hierarchy, or observed."""
         domain = self.columns[attribute].domain

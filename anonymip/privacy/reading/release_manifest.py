@@ -148,6 +148,11 @@ class Manifest:
         return tuple(column for column in self.columns if column.role in ("sensitive", "keep"))
 
     @property
+    def sensitive(self) -> tuple[str, ...]:
+        """Names of the sensitive columns in order."""
+        return tuple(column.name for column in self.columns if column.role == "sensitive")
+
+    @property
     def pseudonyms(self) -> tuple[str, ...]:
         """Columns of pseudonyms in order."""
         return tuple(column.name for column in self.columns if column.role == "pseudonym")
