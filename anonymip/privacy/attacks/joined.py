@@ -19,7 +19,7 @@ import numpy as np
 
 from anonymip.errors import InputError
 from anonymip.privacy.arrays import Flags, Ints
-from anonymip.privacy.graph.consistency import Pairs, PublishedMatches
+from anonymip.privacy.graph.consistency import ListedMatches, PublishedMatches
 from anonymip.privacy.graph.regularity import GraphPart
 from anonymip.privacy.reading.hierarchies import Paths
 from anonymip.privacy.reading.original import Original, read_inputs
@@ -122,10 +122,11 @@ class JoinedView:
 
     def keep_possible(self) -> bool:
         """Keep the matches that lie in an assignment of all records; False if there is none."""
+        types = self._graph.record_units, self._graph.row_units
+        firsts = self._graph.first_records, self._graph.first_rows
+        matches = ListedMatches(*types, *firsts, self._source, self._target)
         # Asked for that many, the part holds all matches from the start.
-        part = GraphPart(
-            _Matches(self._graph, self._source, self._target), len(self._graph.row_units)
-        )
+        part = GraphPart(matches, len(self._graph.row_units))
         if not part.assign():
             return False
         inside = part.effective_part()
@@ -158,25 +159,6 @@ class JoinedView:
     def _keys(self, link: Ints, width: int) -> Ints:
         """Return for each match a number of who it is about and what links its row."""
         return self._person[self._source] * width + link[self._graph.first_rows][self._target]
-
-
-class _Matches:
-    """Some matches of a graph, with its types of records and rows."""
-
-    def __init__(self, graph: PublishedMatches, source: Ints, target: Ints) -> None:
-        self.record_units, self.row_units = graph.record_units, graph.row_units
-        self.first_records, self.first_rows = graph.first_records, graph.first_rows
-        self._source, self._target = source, target
-
-    def rows_of(self, records: Ints, limit: int | None = None) -> Pairs:
-        """Return all matches of some types of records."""
-        asked = np.isin(self._source, records)
-        return self._source[asked], self._target[asked]
-
-    def records_of(self, rows: Ints) -> Pairs:
-        """Return all matches of some types of rows."""
-        asked = np.isin(self._target, rows)
-        return self._source[asked], self._target[asked]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -264,39 +264,9 @@ def _place_in_run(sorted_values: Ints) -> Ints:
     return places - np.maximum.accumulate(np.where(begins, places, 0))
 
 
-class Consistency(Protocol):
-    """Types of records and types of rows, and which contain which."""
-
-    @property
-    def record_units(self) -> Ints:
-        """(a,) how many records are of each type."""
-
-    @property
-    def row_units(self) -> Ints:
-        """(b,) how many rows are of each type."""
-
-    @property
-    def first_records(self) -> Ints:
-        """(a,) the first record of each type."""
-
-    @property
-    def first_rows(self) -> Ints:
-        """(b,) the first row of each type."""
-
-    def rows_of(self, records: Ints, limit: int | None = None) -> Pairs:
-        """Return matches (record type, row type) of some types of records, each once.
-
-        `records`: types of records. `limit`: so many of each type at most, so that a type with
-        fewer has no others; None means all.
-        """
-
-    def records_of(self, rows: Ints) -> Pairs:
-        """Return all matches (record type, row type) of some types of rows."""
-
-
 @dataclass(frozen=True, eq=False)
 class MatchGraph:
-    """A consistency graph that is given match by match, every record a type of its own.
+    """A consistency graph that is given match by match.
 
     Raises InputError if the two do not describe a graph of n records and n rows.
     """
@@ -337,42 +307,6 @@ class MatchGraph:
     def rows(self) -> Ints:
         """(matches,) the published row of each entry of `records`."""
         return np.repeat(np.arange(self.n), np.diff(self.start))
-
-    @property
-    def record_units(self) -> Ints:
-        """(n,) ones."""
-        return np.ones(self.n, np.int64)
-
-    @property
-    def row_units(self) -> Ints:
-        """(n,) ones."""
-        return np.ones(self.n, np.int64)
-
-    @property
-    def first_records(self) -> Ints:
-        """(n,) the records."""
-        return np.arange(self.n)
-
-    @property
-    def first_rows(self) -> Ints:
-        """(n,) the rows."""
-        return np.arange(self.n)
-
-    def rows_of(self, records: Ints, limit: int | None = None) -> Pairs:
-        """Return the matches of some records, the first `limit` of each."""
-        asked = np.isin(self.records, records)
-        source, target = self.records[asked], self.rows[asked]
-        order = np.argsort(source, kind="stable")
-        source, target = source[order], target[order]
-        if limit is not None:
-            early = _place_in_run(source) < limit
-            source, target = source[early], target[early]
-        return source, target
-
-    def records_of(self, rows: Ints) -> Pairs:
-        """Return the matches of some rows."""
-        asked = np.isin(self.rows, rows)
-        return self.records[asked], self.rows[asked]
 
 
 class PublishedMatches:
@@ -457,6 +391,35 @@ class PublishedMatches:
         row = np.repeat(np.arange(len(self.row_type)), sizes)
         counts = np.bincount(row, weights=units, minlength=len(self.row_type)).astype(np.int64)
         return MatchGraph(np.concatenate([[0], np.cumsum(counts)]), records)
+
+
+@dataclass(frozen=True, eq=False)
+class ListedMatches:
+    """Some types of records and of rows, and their matches one by one, record after record."""
+
+    record_units: Ints  # (a,) how many records are of each type
+    row_units: Ints  # (b,) how many rows are of each type
+    first_records: Ints  # (a,) the first record of each type
+    first_rows: Ints  # (b,) the first row of each type
+    source: Ints  # (matches,) type of the record, ascending
+    target: Ints  # (matches,) type of the row
+
+    def rows_of(self, records: Ints, limit: int | None = None) -> Pairs:
+        """Return the matches of some types of records, the first `limit` of each."""
+        asked = np.isin(self.source, records)
+        if limit is not None:
+            asked &= _place_in_run(self.source) < limit
+        return self.source[asked], self.target[asked]
+
+    def records_of(self, rows: Ints) -> Pairs:
+        """Return all matches of some types of rows."""
+        asked = np.isin(self.target, rows)
+        return self.source[asked], self.target[asked]
+
+
+#: Types of records and types of rows, and which contain which. Asked for no more than `limit` rows
+#: of each type of records, both name a type with fewer in full.
+Consistency: TypeAlias = PublishedMatches | ListedMatches
 
 
 def types_of(codes: Codes, labels: Ints | None) -> tuple[Ints, Ints, Ints]:

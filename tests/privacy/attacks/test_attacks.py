@@ -22,7 +22,7 @@ from anonymip.privacy import (
 from anonymip.privacy.attacks import probabilities
 from anonymip.privacy.graph.regularity import GraphPart
 from tests.privacy.checks.test_covers import KINDS, regular_sets, ring, rows_of, tables
-from tests.privacy.graph.test_regularity import assignments_of, graphs, wong_figure_4
+from tests.privacy.graph.test_regularity import assignments_of, graphs, listed, wong_figure_4
 
 
 def test_ring_of_five_has_thirteen_assignments() -> None:
@@ -53,7 +53,7 @@ def test_concealment_is_not_anonymity() -> None:
     found = match_probabilities(MatchGraph.of(rows))
     assert found.assignments == len(assignments_of(rows)) == 4
     assert sorted(set(found.probability)) == [1 / 4, 3 / 4]
-    effective = GraphPart(MatchGraph.of(rows)).effective()
+    effective = GraphPart(listed(rows)).effective()
     assert effective is not None
     assert min(effective.of_records.min(), effective.of_rows.min()) == 2
 
@@ -184,8 +184,9 @@ def test_reciprocal_graphs_lose_more_along_a_drawn_assignment() -> None:
 
 def test_more_is_lost_where_graphs_are_not_reciprocal() -> None:
     """Two pairs of equal rows linked by two others: one known match tells who the other link is."""
-    graph = MatchGraph.of([[0, 3, 4], [1, 2, 5], [1, 2, 5], [0, 3, 4], [1, 2, 4], [0, 3, 5]])
-    assert GraphPart(graph, 3).find_deficiency(3) is None
+    rows = [[0, 3, 4], [1, 2, 5], [1, 2, 5], [0, 3, 4], [1, 2, 4], [0, 3, 5]]
+    graph = MatchGraph.of(rows)
+    assert GraphPart(listed(rows), 3).find_deficiency(3) is None
     # If row 4 has record 4, then rows 0 and 3 have the records 0 and 3, and row 5 has neither.
     left = identities_left(graph, [(4, 4)])
     assert left.of_rows.tolist() == [2, 2, 2, 2, 1, 1]

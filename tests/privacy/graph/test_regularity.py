@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from anonymip.errors import InputError
 from anonymip.privacy.graph import consistency, regularity
-from anonymip.privacy.graph.consistency import GraphWork, MatchGraph, PublishedMatches
+from anonymip.privacy.graph.consistency import (
+    GraphWork,
+    ListedMatches,
+    MatchGraph,
+    PublishedMatches,
+)
 from anonymip.privacy.graph.regularity import GraphPart, disjoint_assignments
 from anonymip.privacy.reading.cell_grammar import Cell
 from anonymip.privacy.reading.manifest_entries import Column
@@ -19,6 +24,14 @@ from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable
 
 Edges = frozenset[tuple[int, int]]
+
+
+def listed(rows: list[list[int]]) -> ListedMatches:
+    """Return the graph of which the records of each published row are given, each a type."""
+    graph = MatchGraph.of(rows)
+    order = np.argsort(graph.records, kind="stable")
+    ones, places = np.ones(graph.n, np.int64), np.arange(graph.n)
+    return ListedMatches(ones, ones, places, places, graph.records[order], graph.rows[order])
 
 
 def edges_of(rows: list[list[int]]) -> Edges:
@@ -61,7 +74,7 @@ def test_disjoint_assignments_are_those_of_brute_force(
     rows: list[list[int]], claimed: int, narrow: bool
 ) -> None:
     """The number is right, and a set that is named as deficient is so, whatever part is first."""
-    graph = MatchGraph.of(rows)
+    graph = listed(rows)
     with pytest.MonkeyPatch.context() as patch:
         if narrow:
             patch.setattr(regularity, "WORK", GraphWork(fewest_matches=1, first_matches=0, wider=2))
@@ -93,7 +106,7 @@ def test_effective_matches_are_those_of_brute_force(
     rows: list[list[int]], least: int | None, narrow: bool
 ) -> None:
     """Exact numbers, or exact below what was asked for and never too large above."""
-    graph = MatchGraph.of(rows)
+    graph = listed(rows)
     with pytest.MonkeyPatch.context() as patch:
         if narrow:
             patch.setattr(regularity, "WORK", GraphWork(fewest_matches=1, first_matches=0))
@@ -118,7 +131,7 @@ def test_degrees_are_exact_below_k(rows: list[list[int]], k: int, narrow: bool) 
     with pytest.MonkeyPatch.context() as patch:
         if narrow:
             patch.setattr(regularity, "WORK", GraphWork(fewest_matches=1, first_matches=0))
-        found = GraphPart(MatchGraph.of(rows)).degrees(k)
+        found = GraphPart(listed(rows)).degrees(k)
     edges = edges_of(rows)
     for place, side in enumerate(found):
         for node, number in enumerate(side.tolist()):
@@ -129,7 +142,7 @@ def test_degrees_are_exact_below_k(rows: list[list[int]], k: int, narrow: bool) 
 def test_two_matches_each_are_not_two_anonymous() -> None:
     """Wong Table 4: every record and every row has two matches, but records 2 to 4 are known."""
     rows = [[0, 1, 2, 3, 4], [1, 2], [2, 3], [2, 3], [0, 1, 2, 3, 4]]
-    graph = MatchGraph.of(rows)
+    graph = listed(rows)
     records, of_rows = GraphPart(graph).degrees(2)
     assert records.min() >= 2
     assert of_rows.min() >= 2
@@ -146,10 +159,10 @@ def test_three_effective_matches_are_not_three_anonymous() -> None:
     """Wong Fig. 4: three effective matches each, and every assignment has one of two matches."""
     rows = wong_figure_4()
     assert all(edge & {(0, 0), (4, 5)} for edge in assignments_of(rows))
-    found = GraphPart(MatchGraph.of(rows)).effective()
+    found = GraphPart(listed(rows)).effective()
     assert found is not None
     assert min(found.of_records.min(), found.of_rows.min()) >= 3
-    assert disjoint_assignments(MatchGraph.of(rows), 3)[0] == 2
+    assert disjoint_assignments(listed(rows), 3)[0] == 2
 
 
 def wong_figure_4() -> list[list[int]]:
@@ -186,9 +199,9 @@ def test_long_chain_needs_every_match() -> None:
     """Two records short of a row at far ends of a chain are found through its whole length."""
     n = 3000
     rows = [[row, (row + 1) % n] for row in range(n)]
-    assert disjoint_assignments(MatchGraph.of(rows), 2) == (2, None)
+    assert disjoint_assignments(listed(rows), 2) == (2, None)
     rows[n // 2] = [n // 2]
-    reached, deficiency = disjoint_assignments(MatchGraph.of(rows), 2)
+    reached, deficiency = disjoint_assignments(listed(rows), 2)
     assert reached == 1
     assert deficiency is not None
     assert deficiency.size == 1
