@@ -60,9 +60,7 @@ def draw_matching(problem: Problem, cover: Cover, rng: np.random.Generator) -> N
     return graphs.draw_matching(cover, rng)
 
 
-def draw_diverse(
-    problem: Problem, cover: Cover, rng: np.random.Generator, budget: Budget | None = None
-) -> Ints:
+def draw_diverse(problem: Problem, cover: Cover, rng: np.random.Generator) -> Ints:
     """Draw the assignment along which a cover is published, so that it keeps the diversity.
 
     The rows that an original record can be show no sensitive value in more than a share of 1/l, and
@@ -73,9 +71,8 @@ def draw_diverse(
     published, so each of the k identities of a row is the true one with probability 1/k. Where no
     such cut is found, and where the cover is not regular, single assignments are drawn and changed
     until one keeps the diversity. `problem`: with a diversity. `cover`: every record lies in its
-    own set, and all sets are diverse. `rng`: source of randomness. `budget`: ends the changing of
-    assignments early; shifts are then published where there are some. Returns: (n,) original record
-    of each published one.
+    own set, and all sets are diverse. `rng`: source of randomness. Returns: (n,) original record of
+    each published one.
 
     Who knows one true match of a ring that is published along a shift, and that it is one, knows
     the others. ``docs/diversity.md`` states the criterion, its reasons and its limits.
@@ -83,15 +80,15 @@ def draw_diverse(
     .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
        Preserving Data Publishing, SIGMOD 2010, Section 6.
     """
-    diversity, budget = problem.diversity, budget or Budget()
+    diversity = problem.diversity
     assert diversity is not None
     drawing = _Drawing(diversity, problem.microdata.sensitive_codes, cover, rng)
     if drawing.degree is not None:
         drawing.permute_classes()
         drawing.draw_again()
-        drawing.exchange(budget)
+        drawing.exchange()
         drawing.shift()
-    drawing.draw_single(budget)
+    drawing.draw_single()
     if drawing.open.any():
         raise NoSolution(
             f"no assignment is found in which the rows that record {int(drawing.open.argmax())} "
@@ -152,13 +149,13 @@ class _Drawing:
             matchings = random_matchings(cover, self.degree, self._rng).astype(np.int64)
             self._last = self._take(records, cover, matchings)
 
-    def exchange(self, budget: Budget) -> None:
-        """Change the last matchings of the open parts until all are diverse, or time is over."""
+    def exchange(self) -> None:
+        """Change the last matchings of the open parts until all are diverse, or no hope is left."""
         records = np.flatnonzero(self.open)
         if len(records) and self._last is not None:
             cover = _restricted(self._cover, records)
             sensitive = self._sensitive[records]
-            found = exchanged(self._diversity, sensitive, cover, self._last, self._rng, budget)
+            found = exchanged(self._diversity, sensitive, cover, self._last, self._rng)
             self._take(records, cover, found)
 
     def shift(self) -> None:
@@ -181,7 +178,7 @@ class _Drawing:
                     shifts.append(following[shifts[-1]])
                 self._take(ring, cover, np.stack(shifts))
 
-    def draw_single(self, budget: Budget) -> None:
+    def draw_single(self) -> None:
         """Draw one assignment of each open part and change it until it is diverse, a few times."""
         for _ in range(EFFORT.single):
             records = np.flatnonzero(self.open)
@@ -190,7 +187,7 @@ class _Drawing:
             cover = _restricted(self._cover, records)
             drawn = graphs.draw_matching(cover, self._rng)[None, :]
             sensitive = self._sensitive[records]
-            found = exchanged(self._diversity, sensitive, cover, drawn, self._rng, budget)
+            found = exchanged(self._diversity, sensitive, cover, drawn, self._rng)
             self._take(records, cover, found)
 
     def _take(self, records: Ints, cover: Cover, matchings: Ints) -> Ints:
@@ -339,7 +336,6 @@ def exchanged(
     cover: Cover,
     matchings: NDArray[np.integer],
     rng: np.random.Generator,
-    budget: Budget,
 ) -> Ints:
     """Return disjoint matchings of the same edges in which fewer records lack diversity, or none.
 
@@ -348,8 +344,7 @@ def exchanged(
     two rows. Changes that make it worse are taken now and then. `diversity, sensitive`: what is
     asked for, and (n, columns) codes of the originals. `cover`: its edges. `matchings`: (count, n)
     originals of the published records in disjoint perfect matchings. `rng`: source of randomness.
-    `budget`: ends the search early. Complexity: O(c k^2) for each exchange along a cycle of c rows,
-    of which there are up to 30 n k.
+    Complexity: O(c k^2) for each exchange along a cycle of c rows, of which there are up to 30 n k.
     """
     given = matchings.astype(np.int64, order="C")
     count, n = given.shape
@@ -380,7 +375,7 @@ def exchanged(
     def step(amount: int) -> int:
         return int(_exchange_step(view, tally, given, taker, rng, amount, total, a_round, *limits))
 
-    run_in_steps(step, total, budget, "drawing a diverse assignment", first=1000)
+    run_in_steps(step, total, Budget(), "drawing a diverse assignment", first=1000)
     return given
 
 
