@@ -86,7 +86,7 @@ def check_cover(
         effective = part.effective(most)
         if effective is None:
             return CoverFindings(0, ("No one-to-one assignment of records to rows exists.",))
-        of_records, of_rows = effective.of_records, effective.of_rows
+        of_records, of_rows = effective
     else:
         of_records, of_rows = part.degrees(most)
     sides = []

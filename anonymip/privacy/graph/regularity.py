@@ -46,18 +46,6 @@ class Deficiency:
     example: int
 
 
-@dataclass(frozen=True, eq=False)
-class EffectiveMatches:
-    """How many effective matches there are.
-
-    `of_records, of_rows`: (types,) effective matches of one record, and of one row, of each type.
-    Exact where they are below what was asked for, else a lower bound.
-    """
-
-    of_records: Ints
-    of_rows: Ints
-
-
 def _graph_of(arrows: Pairs, size: int) -> csr_array:
     return csr_array((np.ones(len(arrows[0]), np.int8), arrows), shape=(size, size))
 
@@ -139,10 +127,11 @@ class GraphPart:
             if not len(short) or not self._grow(self._reached(short)[0]):
                 return short
 
-    def effective(self, least: int | None = None) -> EffectiveMatches | None:
-        """Return the numbers of effective matches; None if there is no assignment at all.
+    def effective(self, least: int | None = None) -> tuple[Ints, Ints] | None:
+        """Return effective matches of one record and of one row of each type.
 
-        `least`: numbers from here on need not be exact; None means that all are.
+        None if there is no assignment at all. `least`: numbers from here on need not be exact, and
+        are lower bounds; None means that all are.
         """
         if not self.assign():
             return None
@@ -153,11 +142,11 @@ class GraphPart:
             records = np.bincount(source, self.graph.row_units[target], self.a).astype(np.int64)
             rows = np.bincount(target, self.graph.record_units[source], self.b).astype(np.int64)
             if not self.widen(np.flatnonzero(records < most), np.flatnonzero(rows < most)):
-                return EffectiveMatches(records, rows)
+                return records, rows
 
     def assign(self) -> bool:
         """Find one assignment; returns whether there is one."""
-        return self.find_deficiency(1) is None
+        return not len(self.lacking(1))
 
     def effective_part(self) -> Flags:
         """Return which of the part's matches are effective within it; an assignment is known.

@@ -117,7 +117,7 @@ def test_effective_matches_are_those_of_brute_force(
         return
     assert found is not None
     effective = frozenset().union(*assignments)
-    for place, side in enumerate((found.of_records, found.of_rows)):
+    for place, side in enumerate(found):
         for node, number in enumerate(side.tolist()):
             exact = sum(edge[place] == node for edge in effective)
             bar = exact if least is None else min(exact, least)
@@ -151,8 +151,7 @@ def test_two_matches_each_are_not_two_anonymous() -> None:
     assert deficiency is not None
     found = GraphPart(graph).effective()
     assert found is not None
-    assert found.of_records.tolist() == [2, 1, 2, 2, 2]
-    assert found.of_rows.tolist() == [2, 1, 2, 2, 2]
+    assert [side.tolist() for side in found] == [[2, 1, 2, 2, 2]] * 2
 
 
 def test_three_effective_matches_are_not_three_anonymous() -> None:
@@ -161,7 +160,7 @@ def test_three_effective_matches_are_not_three_anonymous() -> None:
     assert all(edge & {(0, 0), (4, 5)} for edge in assignments_of(rows))
     found = GraphPart(listed(rows)).effective()
     assert found is not None
-    assert min(found.of_records.min(), found.of_rows.min()) >= 3
+    assert min(side.min() for side in found) >= 3
     assert disjoint_assignments(listed(rows), 3)[0] == 2
 
 
