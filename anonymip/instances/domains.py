@@ -62,25 +62,24 @@ class Domains:
                 for a, attribute in enumerate(given)
             ]
         )
-        for name, (low, high) in zip(microdata.names, ends.tolist(), strict=True):
+        columns = [*zip(given, microdata.levels, ends.tolist(), strict=True)]
+        for one, _, (low, high) in columns:
             if low < high and not _NARROWEST < high / 2 - low / 2 < _WIDEST:
                 raise InputError(
-                    f"the domain of column {name!r} is too wide or too narrow to scale by",
+                    f"the domain of column {one.name!r} is too wide or too narrow to scale by",
                     remedy="Change the unit of the column, or declare another domain",
                 )
-        for name, levels, (low, high) in zip(
-            microdata.names, microdata.levels, ends.tolist(), strict=True
-        ):
+        for one, levels, (low, high) in columns:
             if low < high and _least_gap(levels.astype(np.float64)) < _NEAREST * (high - low):
                 raise InputError(
-                    f"column {name!r} holds values that lie too near to each other to be told "
+                    f"column {one.name!r} holds values that lie too near to each other to be told "
                     "apart beside its domain",
                     remedy="Round them, or declare a narrower domain",
                 )
-        for attribute, (low, high) in zip(given, ends.tolist(), strict=True):
-            if attribute.is_whole and high - low > _MOST_WHOLE:
+        for one, _, (low, high) in columns:
+            if one.is_whole and high - low > _MOST_WHOLE:
                 raise InputError(
-                    f"column {attribute.name!r} is of whole numbers, and its domain holds more of "
+                    f"column {one.name!r} is of whole numbers, and its domain holds more of "
                     "them than can be distinguished",
                     remedy="Change its unit, or declare integer = false",
                 )
@@ -97,9 +96,7 @@ class Domains:
             np.array(
                 [
                     _origin(levels.astype(np.float64), low) if attribute.is_numeric else np.nan
-                    for attribute, levels, low in zip(
-                        given, microdata.levels, ends[:, 0].tolist(), strict=True
-                    )
+                    for attribute, levels, (low, _) in columns
                 ]
             ),
             microdata.beyond,

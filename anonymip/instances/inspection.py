@@ -337,10 +337,9 @@ def _inspected(series: pd.Series, name: str, form: TableFormat) -> InspectedColu
         refuse_foreign_cells(series, name, "keep")
         counts = _texts(series, form.missing)
     except InputError:
-        empty = InspectedColumn(
-            name, "categorical", "lists or other objects", 0, 0, 0.0, None, "", ""
-        )
-        return replace(empty, role="drop", why="its cells are no single values")
+        counted, why = (0, 0, 0.0, None), "its cells are no single values"
+        looks = "lists or other objects"
+        return InspectedColumn(name, "categorical", looks, *counted, "drop", why)
     present = int(counts.sum())
     missing, distinct = len(series) - present, len(counts)
     unique = float((counts == 1).sum() / present) if present else 0.0

@@ -96,11 +96,8 @@ class Scale:
         if isinstance(self.precision, float):
             values, place = np.unique(numbers, return_inverse=True)
             numbers = np.array([self._step(value) for value in values.tolist()])[place.ravel()]
-        return np.clip(numbers, self.at_least, self.at_most) + 0.0 if self._capped else numbers
-
-    @property
-    def _capped(self) -> bool:
-        return self.at_most is not None or self.at_least is not None
+        is_capped = self.at_most is not None or self.at_least is not None
+        return np.clip(numbers, self.at_least, self.at_most) + 0.0 if is_capped else numbers
 
     def _step(self, value: float) -> float:
         # In fractions of what is written: 0.3 lies on a multiple of 0.1.

@@ -113,24 +113,19 @@ def _calendar(column: Column, values: Iterable[str], others: Sequence[str]) -> N
     """Return the nodes of a column of dates: all units of its domain, else of its values."""
     ends: Any = column.domain
     if ends is None:
-        numbers = unit_numbers(column, values)
+        try:
+            numbers = [column.scale.value(value) for value in values]
+        except CellError as error:
+            raise InputError(
+                f"column {column.name!r} of the original holds a value that {error}",
+                remedy="The manifest calls it a date: check that both belong together",
+            ) from None
         ends = (min(numbers), max(numbers)) if numbers else (0, -1)
     depth = 1 + len(column.scale.path(0.0))
     if ends[1] - ends[0] >= _MOST:
         _refuse(column.name, "has too many units of the calendar")
     paths = [[*column.scale.path(one), "*"] for one in range(int(ends[0]), int(ends[1]) + 1)]
     return nodes_of_paths(column.name, [*paths, *([one] * (depth - 1) + ["*"] for one in others)])
-
-
-def unit_numbers(column: Column, values: Iterable[str]) -> list[float]:
-    """Return the numbers of the units of dates. Raises InputError if a value is none."""
-    try:
-        return [column.scale.value(value) for value in values]
-    except CellError as error:
-        raise InputError(
-            f"column {column.name!r} of the original holds a value that {error}",
-            remedy="The manifest calls it a date: check that both belong together",
-        ) from None
 
 
 def _read_paths(file: Path, name: str) -> list[list[str]]:

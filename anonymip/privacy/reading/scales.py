@@ -114,7 +114,7 @@ class Scale:
             if len(ends) != 2 or not text.endswith("]"):
                 raise CellError("is not a range [lower..upper]")
             lower, upper = self._first(ends[0]), self._last(ends[1])
-            if lower > upper or (lower == upper and self._names_itself):
+            if lower > upper or (lower == upper and self.step is None):
                 raise CellError("is a range whose lower end is not below its upper end")
             return self._closed(lower, upper)
         if text == STAR:
@@ -131,7 +131,7 @@ class Scale:
             if upper < self.least or upper == self.most:
                 raise CellError("is a group that does not end above its beginning")
             return _cell(self.least, upper)
-        if not self._names_itself:
+        if self.step is not None:
             raise CellError("is not a range of whole steps")
         number = self._first(text)
         return self._closed(number, number)
@@ -154,11 +154,6 @@ class Scale:
         if lower > upper:
             raise CellError("has its lower end above its upper end")
         return _cell(lower, upper)
-
-    @property
-    def _names_itself(self) -> bool:
-        """Whether a single value is shown by itself, not by the range of its step."""
-        return self.step is None
 
     def _closed(self, lower: float, upper: float) -> Cell:
         if lower == self.least or upper == self.most:

@@ -6,6 +6,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -40,7 +41,8 @@ def pieces_of(original: str) -> list[Piece]:
         if Path(file).suffix.lower() not in _PARQUET:
             pieces.append((prefix + file, None, said))
             continue
-        sizes = read_parquet(prefix + file, _sizes)
+        stored = read_parquet(prefix + file, attrgetter("metadata"))
+        sizes = [stored.row_group(group).num_rows for group in range(stored.num_row_groups)]
         groups: list[int] = []
         for group, size in enumerate(sizes):
             if groups and sum(sizes[one] for one in groups) + size > _BATCH:
@@ -74,10 +76,6 @@ def _said_by_folders(files: Sequence[str]) -> list[dict[str, str | int | None]]:
 
 def _hidden(inner: str) -> bool:
     return any(part.startswith((".", "_")) for part in inner.split("/"))
-
-
-def _sizes(file: Any) -> list[int]:
-    return [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
 
 
 def read_parquet(file: str, take: Callable[[Any], Any]) -> Any:
