@@ -137,37 +137,17 @@ class Microdata(Frozen):
                 object.__setattr__(self, "attributes", all_of_them)
                 frame = self.frame.assign(**{attribute.name: labels[self.rows]})
                 object.__setattr__(self, "frame", frame)
-        object.__setattr__(self, "_arrays", encode(self.frame, self.attributes))
+        self.__dict__.update(encode(self.frame, self.attributes)._asdict())
         _check_undeclared(self)
         _check_unit(self)
         if self.weights is not None:
             self.sampling_weights.setflags(write=False)
 
-    _kept_beside_fields = ("original", "kind", "_arrays", "_counts_both")
+    _kept_beside_fields = ("original", "kind", *Encoded._fields, "_counts_both")
     _counts_both: ClassVar[bool] = False
-    _arrays = Encoded()
+    levels, codes, values, beyond = Encoded()
     original = pd.DataFrame()
     kind: ClassVar[FrameKind | None] = None
-
-    @property
-    def levels(self) -> tuple[NDArray[np.generic], ...]:
-        """Sorted observed values of each attribute."""
-        return self._arrays.levels
-
-    @property
-    def codes(self) -> Codes:
-        """(n, m) int32, rank of each cell in its attribute's levels."""
-        return self._arrays.codes
-
-    @property
-    def values(self) -> Floats:
-        """(n, m) float64, numbers where there are numbers, else the codes."""
-        return self._arrays[2]
-
-    @property
-    def beyond(self) -> Floats:
-        """(m,) float64, what stands for missing numbers; infinite where none is missing."""
-        return self._arrays.beyond
 
     @property
     def n(self) -> int:
@@ -356,7 +336,7 @@ class Microdata(Frozen):
             original=frame,
             kind=self.kind,
             attributes=attributes,
-            _arrays=Encoded(levels, codes, values, beyond),
+            **Encoded(levels, codes, values, beyond)._asdict(),
             rows=self.rows[rows],
         )
 
