@@ -164,6 +164,9 @@ def test_several_columns_are_judged_one_by_one(cover_release: Any) -> None:
     (problem,) = written.verify().problems
     assert "original row 2 in some assignment" in problem
     assert "'t'" in problem
+    # Of records that fit into no row at all, too.
+    written.manifest["diversity"]["matches"], written.release["x"] = 2, "9"
+    assert "has no 2 of them" in "".join(written.verify().problems)
 
 
 def test_matches_outside_the_first_part_count(
