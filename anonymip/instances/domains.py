@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -107,19 +106,14 @@ class Domains:
         """Number of attributes."""
         return len(self.names)
 
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {name: place for place, name in enumerate(self.names)}
-
     def index(self, name: str) -> int:
         """Return the position of an attribute. Raises InputError if there is none of that name."""
-        try:
-            return self._places[name]
-        except KeyError:
+        if name not in self.names:
             raise InputError(
                 f"the objective reads attribute {name!r}, which is no quasi-identifier",
                 remedy=f"Quasi-identifiers are {', '.join(self.names)}",
-            ) from None
+            )
+        return self.names.index(name)
 
 
 def _least_gap(levels: Floats) -> float:
