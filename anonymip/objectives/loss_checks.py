@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
 import numpy as np
 
 from anonymip.assignments import Assignment, Description
 from anonymip.errors import UnsupportedObjective
 from anonymip.instances.domains import Domains
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives.language.compiled import CompiledObjective
-from anonymip.objectives.language.expression import expression_losses, refuse_other_answer
+from anonymip.objectives.language.compiled import (
+    CompiledObjective,
+    expression_losses,
+    refuse_other_answer,
+)
 from anonymip.objectives.language.protocol import MembersObjective, Objective
-from anonymip.objectives.language.record import Record, cells_of
+from anonymip.objectives.language.record import Feature, Record, cells_of
 from anonymip.objectives.language.tables import effects_of_cells, size_of_exact
 from anonymip.objectives.language.tracing import sampled_cells
 from anonymip.objectives.losses.squared_error import SSE
@@ -69,24 +70,6 @@ def _tolerance(compiled: CompiledObjective, losses: Floats) -> float:
     return LOSS_RELATIVE * largest + _ROUNDINGS * float(np.finfo(float).eps) * ends
 
 
-class _Noting(Mapping[str, float]):
-    """The weights by attribute, which note that they were read."""
-
-    def __init__(self, weights: Mapping[str, float]) -> None:
-        self._weights = weights
-        self.were_read = False
-
-    def __getitem__(self, name: str) -> float:
-        self.were_read = True
-        return self._weights[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._weights)
-
-    def __len__(self) -> int:
-        return len(self._weights)
-
-
 def unread_weights(objective: Objective | MembersObjective, microdata: Microdata) -> str | None:
     """Return the caution that declared weights have no effect; None if they have, or are equal.
 
@@ -101,10 +84,15 @@ def unread_weights(objective: Objective | MembersObjective, microdata: Microdata
     else:
         domains = Domains.of(microdata)
         record = Record(domains, sampled_cells(domains, microdata))
-        noting = _Noting(weights)
-        record.weight = noting  # type: ignore[assignment]
+        read: list[str] = []
+
+        def noted(name: str) -> float:
+            read.append(name)
+            return weights[name]
+
+        record.weight = Feature(record.attributes, noted)
         objective.loss(record)
-        if noting.were_read:
+        if read:
             return None
     return (
         f"the attributes have different weights, which objective {objective.name!r} does not read: "

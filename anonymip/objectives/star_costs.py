@@ -13,7 +13,7 @@ from anonymip.objectives.language.compiled import CompiledObjective
 from anonymip.objectives.language.protocol import declares
 from anonymip.objectives.language.record import CellBatch
 from anonymip.objectives.language.tables import LossTables, exact_losses, losses_of_pairs
-from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
+from anonymip.runtime.arrays import Codes, Flags, Floats
 from anonymip.tolerances import same_loss
 
 #: Record losses that are computed to see whether records of one pattern cost the same.
@@ -38,7 +38,7 @@ def pattern_costs(compiled: CompiledObjective, stars: Flags) -> Floats:
             remedy="Use suppressions, gcp, or a sum of losses of records",
         )
     microdata = compiled.microdata
-    costs = compiled.record_losses(_cells(microdata, np.zeros(len(stars), np.int64), stars))
+    costs = compiled.record_losses(_cells(microdata, microdata.codes[[0] * len(stars)], stars))
     if declares(compiled.objective, "by_pattern"):
         return costs
     if compiled.has_tables:
@@ -58,7 +58,11 @@ def pattern_costs(compiled: CompiledObjective, stars: Flags) -> Floats:
     for at in range(0, len(first), step):
         rows = first[at : at + step]
         losses = compiled.record_losses(
-            _cells(microdata, np.repeat(rows, len(stars)), np.tile(stars, (len(rows), 1)))
+            _cells(
+                microdata,
+                np.repeat(microdata.codes[rows], len(stars), axis=0),
+                np.tile(stars, (len(rows), 1)),
+            )
         )
         for own in losses.reshape(len(rows), -1).tolist():
             pairs = zip(own, costs.tolist(), strict=True)
@@ -74,16 +78,15 @@ def _differing(name: str) -> UnsupportedObjective:
     )
 
 
-def _cells(microdata: Microdata, rows: Ints, stars: Flags) -> CellBatch:
-    """Return the cells of exactly published records with stars."""
+def _cells(microdata: Microdata, codes: Codes, stars: Flags) -> CellBatch:
+    """Return the cells of exactly published records, by the (B, m) ranks of values, with stars."""
     lower = np.full(stars.shape, np.nan)
     nodes = np.full(stars.shape, -1, np.int32)
     for a, attribute in enumerate(microdata.attributes):
-        codes = microdata.codes[rows, a]
         if attribute.is_numeric:
-            lower[:, a] = microdata.levels[a].astype(np.float64)[codes]
+            lower[:, a] = microdata.levels[a].astype(np.float64)[codes[:, a]]
         elif attribute.hierarchy is not None:
-            nodes[:, a] = microdata.leaves(a)[codes]
+            nodes[:, a] = microdata.leaves(a)[codes[:, a]]
     lower[stars] = np.nan
     nodes[stars] = -1
     return CellBatch(lower, lower.copy(), np.where(stars, 0, 1), stars, nodes)
@@ -129,7 +132,7 @@ def level_costs(compiled: CompiledObjective, cells: Sequence[Codes]) -> list[Flo
         )
     costs = []
     for a, own in enumerate(cells):
-        losses = compiled.record_losses(_batch(compiled, a, own)).reshape(own.shape)
+        losses = compiled.record_losses(_one_changed(compiled.microdata, a, own)).reshape(own.shape)
         for level in losses:
             if not all(same_loss(float(level[0]), float(loss)) for loss in level):
                 raise UnsupportedObjective(
@@ -147,23 +150,15 @@ def level_costs(compiled: CompiledObjective, cells: Sequence[Codes]) -> list[Flo
     return costs
 
 
-def _batch(compiled: CompiledObjective, a: int, own: Codes) -> CellBatch:
+def _one_changed(microdata: Microdata, a: int, own: Codes) -> CellBatch:
     """Return the first record with attribute `a` as each of its cells, all others exact."""
-    microdata = compiled.microdata
-    shape = (own.size, microdata.m)
-    lower = np.full(shape, np.nan)
-    nodes = np.full(shape, -1, np.int32)
-    stars = np.zeros(shape, np.bool_)
-    for b, attribute in enumerate(microdata.attributes):
-        codes = np.full(own.size, microdata.codes[0, b])
-        if b == a:
-            codes = np.tile(np.arange(own.shape[1]), len(own))
-        if attribute.hierarchy is not None:
-            nodes[:, b] = own.ravel() if b == a else microdata.leaves(b)[codes]
-            continue
-        if b == a:
-            stars[:, b] = own.ravel() < 0
-        if attribute.is_numeric:
-            lower[:, b] = microdata.levels[b].astype(np.float64)[codes]
-    lower[stars] = np.nan
-    return CellBatch(lower, lower.copy(), np.where(stars, 0, 1), stars, nodes)
+    codes = np.repeat(microdata.codes[:1], own.size, axis=0)
+    codes[:, a] = np.tile(np.arange(own.shape[1]), len(own))
+    stars = np.zeros(codes.shape, np.bool_)
+    if microdata.attributes[a].hierarchy is None:
+        stars[:, a] = own.ravel() < 0
+        return _cells(microdata, codes, stars)
+    cells = _cells(microdata, codes, stars)
+    assert cells.nodes is not None
+    cells.nodes[:, a] = own.ravel()
+    return cells

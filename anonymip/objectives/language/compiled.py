@@ -16,8 +16,15 @@ from anonymip.assignments import SUPPRESSED, Assignment, Classes, Cover, Descrip
 from anonymip.errors import AnonymipError, UnsupportedObjective
 from anonymip.instances.domains import Domains
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives.language.expression import Expression, SymbolicCells
-from anonymip.objectives.language.record import CellBatch, Members, Record, cells_of, cells_of_sets
+from anonymip.objectives.language.expression import Expression
+from anonymip.objectives.language.record import (
+    CellBatch,
+    Members,
+    Record,
+    SymbolicCells,
+    cells_of,
+    cells_of_sets,
+)
 from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.arrays import Floats, Ints
 
@@ -170,6 +177,35 @@ def as_expression(objective: RecordLoss, traced: object) -> Expression:
             remedy="Return one number a record",
         )
     return Expression(float(traced), {})
+
+
+def expression_losses(expression: Expression, domains: Domains, cells: CellBatch) -> Floats:
+    """Return the (B,) losses of unsuppressed records that a traced loss gives."""
+    values = {}
+    for a, tree in enumerate(domains.trees):
+        values[a, "lower"] = cells.lowers[:, a] - domains.origin[a]
+        values[a, "upper"] = cells.uppers[:, a] - domains.origin[a]
+        values[a, "count"] = cells.count(a)
+        if tree is not None:
+            values[a, "level"], values[a, "leaves"] = cells.level(a, tree), cells.leaves(a, tree)
+    return np.broadcast_to(expression.evaluate(values), len(cells.lowers)).astype(np.float64)
+
+
+#: Element-wise functions may differ in their last digits with the place in a batch.
+_LAST_DIGITS = 1e-12
+
+
+def refuse_other_answer(name: str, losses: Floats, again: Floats) -> None:
+    """Refuse losses that differ from those of the same records asked again.
+
+    Raises UnsupportedObjective if they differ by more than their last digits.
+    """
+    largest = float(np.abs(losses).max(initial=0.0))
+    if not np.allclose(losses, again, rtol=0.0, atol=_LAST_DIGITS * largest):
+        raise UnsupportedObjective(
+            f"objective {name!r} gives another loss when it is asked again",
+            remedy="Keep it free of state and of chance",
+        )
 
 
 _BATCH = 20_000  # sets of records described at a time

@@ -17,9 +17,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anonymip.errors import UnsupportedObjective
-from anonymip.instances.domains import Domains
-from anonymip.instances.hierarchies.tree import Tree
-from anonymip.objectives.language.record import CellBatch
 from anonymip.runtime.arrays import Floats
 
 Basis: TypeAlias = tuple[int, str]
@@ -56,6 +53,15 @@ def _is_number(value: object) -> bool:
     return isinstance(value, numbers.Real | np.bool_) or (
         isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biuf"
     )
+
+
+def _operator(function: Callable[..., Any], *, turned: bool = False) -> Any:
+    """Return the method of an operator; `turned`: of its second operand."""
+
+    def operate(self: Expression, other: Any) -> Expression:
+        return _apply(function, other, self) if turned else _apply(function, self, other)
+
+    return operate
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +124,7 @@ class Expression:
         return self
 
     def __mul__(self, other: Any) -> Expression:
-        if _is_number(other):
-            return self._times(float(other))
-        return _apply(np.multiply, self, other)
+        return self._times(float(other)) if _is_number(other) else _apply(np.multiply, self, other)
 
     __rmul__ = __mul__
 
@@ -129,41 +133,15 @@ class Expression:
             return self._times(1.0 / float(other))
         return _apply(np.true_divide, self, other)
 
-    def __rtruediv__(self, other: Any) -> Expression:
-        return _apply(np.true_divide, other, self)
-
-    def __pow__(self, other: Any) -> Expression:
-        return _apply(np.power, self, other)
-
-    def __rpow__(self, other: Any) -> Expression:
-        return _apply(np.power, other, self)
+    __rtruediv__ = _operator(np.true_divide, turned=True)
+    __pow__, __rpow__ = _operator(np.power), _operator(np.power, turned=True)
+    __lt__, __le__ = _operator(np.less), _operator(np.less_equal)
+    __gt__, __ge__ = _operator(np.greater), _operator(np.greater_equal)
+    __eq__, __ne__ = _operator(np.equal), _operator(np.not_equal)
+    __and__, __or__ = _operator(np.logical_and), _operator(np.logical_or)
 
     def __abs__(self) -> Expression:
         return _apply(np.abs, self)
-
-    def __lt__(self, other: Any) -> Expression:
-        return _apply(np.less, self, other)
-
-    def __le__(self, other: Any) -> Expression:
-        return _apply(np.less_equal, self, other)
-
-    def __gt__(self, other: Any) -> Expression:
-        return _apply(np.greater, self, other)
-
-    def __ge__(self, other: Any) -> Expression:
-        return _apply(np.greater_equal, self, other)
-
-    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
-        return _apply(np.equal, self, other)
-
-    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
-        return _apply(np.not_equal, self, other)
-
-    def __and__(self, other: Any) -> Expression:
-        return _apply(np.logical_and, self, other)
-
-    def __or__(self, other: Any) -> Expression:
-        return _apply(np.logical_or, self, other)
 
     def __invert__(self) -> Expression:
         return _apply(np.logical_not, self)
@@ -231,70 +209,3 @@ _ARITHMETIC: dict[Any, Callable[..., Any]] = {
     np.negative: lambda a: -a,
     np.positive: lambda a: a,
 }
-
-
-@dataclass(frozen=True)
-class SymbolicCells:
-    """Cells of one published, unsuppressed record, as symbols.
-
-    `origin`: (m,) float64, what ends are counted from.
-    """
-
-    origin: Floats
-
-    def lower(self, attribute: int) -> Expression:
-        """Return the symbol of the lower end."""
-        return Expression(float(self.origin[attribute]), {(attribute, "lower"): 1.0})
-
-    def upper(self, attribute: int) -> Expression:
-        """Return the symbol of the upper end."""
-        return Expression(float(self.origin[attribute]), {(attribute, "upper"): 1.0})
-
-    def count(self, attribute: int) -> Expression:
-        """Return the symbol of the number of published values."""
-        return Expression(0.0, {(attribute, "count"): 1.0})
-
-    def level(self, attribute: int, tree: Tree) -> Expression:
-        """Return the symbol of the level of the published node."""
-        return Expression(0.0, {(attribute, "level"): 1.0})
-
-    def leaves(self, attribute: int, tree: Tree) -> Expression:
-        """Return the symbol of the number of values below the published node."""
-        return Expression(0.0, {(attribute, "leaves"): 1.0})
-
-    def suppressed(self, attribute: int) -> Expression:
-        """Return zero: suppressed records are priced separately."""
-        return Expression(0.0, {})
-
-    def unless_suppressed(self, attribute: int, value: Expression, price: float) -> Expression:
-        """Return `value`."""
-        return value
-
-
-#: Element-wise functions may differ in their last digits with the place in a batch.
-_LAST_DIGITS = 1e-12
-
-
-def refuse_other_answer(name: str, losses: Floats, again: Floats) -> None:
-    """Refuse losses that differ from those of the same records asked again.
-
-    Raises UnsupportedObjective if they differ by more than their last digits.
-    """
-    largest = float(np.abs(losses).max(initial=0.0))
-    if not np.allclose(losses, again, rtol=0.0, atol=_LAST_DIGITS * largest):
-        raise UnsupportedObjective(
-            f"objective {name!r} gives another loss when it is asked again",
-            remedy="Keep it free of state and of chance",
-        )
-
-
-def expression_losses(expression: Expression, domains: Domains, cells: CellBatch) -> Floats:
-    """Return the (B,) losses of unsuppressed records that a traced loss gives."""
-    values = {}
-    for a, tree in enumerate(domains.trees):
-        values[a, "lower"] = cells.lowers[:, a] - domains.origin[a]
-        values[a, "upper"] = cells.uppers[:, a] - domains.origin[a]
-        values[a, "count"] = cells.count(a)
-        if tree is not None:
-            values[a, "level"], values[a, "leaves"] = cells.level(a, tree), cells.leaves(a, tree)
-    return np.broadcast_to(expression.evaluate(values), len(cells.lowers)).astype(np.float64)

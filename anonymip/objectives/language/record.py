@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, partialmethod
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from anonymip.errors import InputError, UnsupportedObjective, argument
 from anonymip.instances.domains import Domains
 from anonymip.instances.hierarchies.tree import Tree
 from anonymip.instances.microdata import Microdata
+from anonymip.objectives.language.expression import Expression
 from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 
 
@@ -37,31 +38,6 @@ class Feature(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._names)
-
-
-class Cells(Protocol):
-    """Where a record's cells come from: symbols of one record, or arrays of a batch."""
-
-    def lower(self, attribute: int) -> Any:
-        """Return the lower end of the published range."""
-
-    def upper(self, attribute: int) -> Any:
-        """Return the upper end of the published range."""
-
-    def count(self, attribute: int) -> Any:
-        """Return the number of published values of a set."""
-
-    def level(self, attribute: int, tree: Tree) -> Any:
-        """Return the level of the published node."""
-
-    def leaves(self, attribute: int, tree: Tree) -> Any:
-        """Return the number of values below the published node."""
-
-    def suppressed(self, attribute: int) -> Any:
-        """Return 1 where the cell is a star, else 0."""
-
-    def unless_suppressed(self, attribute: int, value: Any, price: float) -> Any:
-        """Return `value`, but `price` where the cell is a star."""
 
 
 class Record:
@@ -90,9 +66,9 @@ class Record:
         Constants of the attribute.
     """
 
-    def __init__(self, domains: Domains, cells: Cells) -> None:
+    def __init__(self, domains: Domains, cells: CellBatch | SymbolicCells) -> None:
         self._domains = domains
-        self._cells = cells
+        self._cells: Any = cells
         self.attributes = domains.names
         feature = partial(Feature, domains.names)
         self.width = feature(self._width)
@@ -222,10 +198,6 @@ class CellBatch:
         """Return the (B,) numbers of published values."""
         return self.counts[:, attribute].astype(np.float64)
 
-    def only(self, at: int) -> CellBatch:
-        """Return the batch of one of the records."""
-        return self.taken(slice(at, at + 1))
-
     def taken(self, at: slice | Ints) -> CellBatch:
         """Return the batch of some of the records, in the order given."""
         nodes = None if self.nodes is None else self.nodes[at]
@@ -254,6 +226,32 @@ class CellBatch:
     def unless_suppressed(self, attribute: int, value: Floats, price: float) -> Floats:
         """Return (B,) `value`, but `price` where the cell is a star."""
         return np.where(self.stars[:, attribute], price, value)
+
+
+@dataclass(frozen=True)
+class SymbolicCells:
+    """Cells of one published, unsuppressed record, as symbols, with the methods of a batch.
+
+    `origin`: (m,) float64, what ends are counted from.
+    """
+
+    origin: Floats
+
+    def _symbol(self, attribute: int, *_: Tree, kind: str) -> Expression:
+        start = float(self.origin[attribute]) if kind in ("lower", "upper") else 0.0
+        return Expression(start, {(attribute, kind): 1.0})
+
+    lower, upper = partialmethod(_symbol, kind="lower"), partialmethod(_symbol, kind="upper")
+    count = partialmethod(_symbol, kind="count")
+    level, leaves = partialmethod(_symbol, kind="level"), partialmethod(_symbol, kind="leaves")
+
+    def suppressed(self, attribute: int) -> Expression:
+        """Return zero: suppressed records are priced separately."""
+        return Expression(0.0, {})
+
+    def unless_suppressed(self, attribute: int, value: Expression, price: float) -> Expression:
+        """Return `value`."""
+        return value
 
 
 _MOST_COMPARED = 8  # records of a set up to which they are compared two at a time

@@ -16,13 +16,11 @@ from anonymip.objectives.language.compiled import (
     as_expression,
     call_class_loss,
     call_record_loss,
-    trace,
-)
-from anonymip.objectives.language.expression import (
-    Expression,
     expression_losses,
     refuse_other_answer,
+    trace,
 )
+from anonymip.objectives.language.expression import Expression
 from anonymip.objectives.language.monotonicity import never_falls
 from anonymip.objectives.language.record import CellBatch, cells_of_sets
 from anonymip.objectives.language.tables import LossTables, NotSeparable, first_decrease, tabulate
@@ -171,7 +169,8 @@ def probe_general(
     cells = sampled_cells(domains, microdata)
     try:
         called = call_record_loss(objective, domains, cells)
-        single = [call_record_loss(objective, domains, cells.only(at)) for at in range(len(called))]
+        each = [cells.taken(slice(at, at + 1)) for at in range(len(called))]
+        single = [call_record_loss(objective, domains, one) for one in each]
         _refuse_difference(objective.name, called, np.concatenate(single))
     except UnsupportedObjective as failure:
         # A function that gives numbers has to be mended if they are infinite or change.

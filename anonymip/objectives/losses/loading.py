@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,6 +19,7 @@ from anonymip.extensions import Extensions
 from anonymip.instances import Attribute, Hierarchy, Microdata
 from anonymip.instances.attribute import Kind
 from anonymip.objectives.language.protocol import FunctionObjective, MembersObjective, Objective
+from anonymip.objectives.language.record import Feature
 from anonymip.objectives.losses.penalties import (
     GCP,
     Bottleneck,
@@ -155,25 +156,6 @@ _ANY: dict[str, Kind] = {"number": "numeric", "category": "categorical"}
 _ROWS = 12
 
 
-class _Answers(Mapping[str, Any]):
-    """A feature that has a value for any attribute, and notes who is asked for."""
-
-    def __init__(self, feature: str, asked: dict[str, set[str]], value: Any) -> None:
-        self._feature = feature
-        self._asked = asked
-        self._value = value
-
-    def __getitem__(self, name: str) -> Any:
-        self._asked.setdefault(name, set()).add(self._feature)
-        return self._value
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_ANY)
-
-    def __len__(self) -> int:
-        return len(_ANY)
-
-
 class _Recorder:
     """Looks like a published record, or like the members of classes, of any table."""
 
@@ -183,12 +165,18 @@ class _Recorder:
         self.asked: dict[str, set[str]] = {}
         self._shape = shape
 
-    def __getattr__(self, feature: str) -> _Answers:
+    def __getattr__(self, feature: str) -> Feature:
+        """Return a feature that has a value for any attribute, and notes who is asked for."""
         if feature.startswith("_"):
             raise AttributeError(feature)
         constant = {"kind": "numeric", "weight": 1.0, "domain_size": 2}
         value = constant.get(feature, np.full(self._shape, 0.5))
-        return _Answers(feature, self.asked, value)
+
+        def read(name: str) -> Any:
+            self.asked.setdefault(name, set()).add(feature)
+            return value
+
+        return Feature(self.attributes, read)
 
 
 def attributes_read(objective: Objective | MembersObjective) -> dict[str, Kind]:
