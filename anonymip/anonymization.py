@@ -222,22 +222,41 @@ def anonymize(
         diversity,
         limits,
     )
+    shape: dict[str, Any] = {"layout": layout, "suppressed": suppressed, "pseudonym_key": key}
+    shape |= {"keep_order": keep_order, "escape_formulas": escape_formulas}
+    release = released(problem, method, settings, shape, whole, clock, most_suppressed)
+    release.read_back(release.table, release.manifest)
+    return replace(release, manifest=as_verified(release.manifest), verified=True)
+
+
+def released(
+    problem: Problem,
+    method: str,
+    settings: Mapping[str, Any],
+    shape: Mapping[str, Any],
+    whole: Budget,
+    clock: MachineClock,
+    most_suppressed: int | float | None,
+    path: Path | None = None,
+) -> Release:
+    """Return the release of a problem, solved within its part of a budget and not yet verified.
+
+    `method, settings`: as :func:`solve` takes them. `shape`: what :func:`publish` takes. `path`:
+    where the table is to be written; None for nowhere. Raises what :func:`anonymize` does; what
+    cannot be published is refused before any work.
+    """
     refuse_unpublishable(
-        problem, layout=layout, suppressed=suppressed, most_suppressed=most_suppressed
+        problem,
+        layout=shape["layout"],
+        suppressed=shape["suppressed"],
+        most_suppressed=most_suppressed,
+        path=path,
     )
     refuse_short_memory(problem, find_method(method), settings.get("options"), publishes=True)
     solution = solve(problem, method, budget=before_publishing(problem, whole, clock), **settings)
     refuse_many_suppressed(solution, most_suppressed)
-    release = publish(
-        solution,
-        layout=layout,
-        keep_order=keep_order,
-        escape_formulas=escape_formulas,
-        suppressed=suppressed,
-        pseudonym_key=key,
-    )
-    release.read_back(release.table, release.manifest)
-    return replace(release, manifest=as_verified(release.manifest), verified=True)
+    whole.report("publishing")
+    return publish(solution, **shape)
 
 
 def _both(engine: Engine | str | None, output: str | Path | None) -> tuple[Any, Any]:
@@ -346,6 +365,6 @@ def before_publishing(problem: Problem, whole: Budget, clock: MachineClock) -> B
             f"and publishing and verifying take about {reserve:.1f} s: {least:.1f} s are left for "
             "solving, and the release may lose more than it has to",
             ReleaseWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return whole.leaving(reserve, least=least)

@@ -446,6 +446,21 @@ class Solution(Frozen):
         return f"<Solution by {self.method}: {self.sentence()}>"
 
 
+def taken_over(
+    found: Solution, problem: Problem, assignment: Assignment, remark: str, **changes: Any
+) -> Solution:
+    """Return a solution of a problem that one of another led to, checked and measured anew.
+
+    What found it, options, seconds, seed and solver stay; `changes`: what does not, as
+    :meth:`Solution.of` takes it. What is proven of the other problem is not proven of this one.
+    """
+    names = ("method", "options", "seconds", "seed", "solver")
+    kept = {name: getattr(found, name) for name in names}
+    stopped = Stopped.HEURISTIC if found.is_optimal else found.status.stopped
+    kept |= {"stopped": stopped, "trace": (remark, *found.trace), **changes}
+    return Solution.of(problem, assignment, **kept)
+
+
 def _unproven(stopped: Stopped, *, has_bound: bool) -> Status:
     """Return the status of a solution that is not proven optimal, whatever its method says."""
     if stopped is Stopped.OPTIMAL:

@@ -41,7 +41,7 @@ from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_forc
 from anonymip.runtime.kernels import Left, announcing_compilation
 from anonymip.runtime.memory import memory_ended, ran_out
 from anonymip.runtime.needed_kernels import kernels_left
-from anonymip.solution import Bound, Solution
+from anonymip.solution import Bound, Solution, taken_over
 from anonymip.solvers import SolverOptions, refuse_unknown_solver
 from anonymip.status import Stopped
 from anonymip.tolerances import same_loss
@@ -430,7 +430,9 @@ def release_at_hand(
         remark += ": this method needs none"
     if found is None:
         raise stopped.nothing_found() from None
-    return _stopped(problem, found, stopped.reason, remark)
+    return taken_over(
+        found, problem, found.assignment, remark, stopped=stopped.reason, bound=found.bound
+    )
 
 
 def release_without_memory(
@@ -455,21 +457,8 @@ def release_without_memory(
             found = _without_kernels(problem, run)
     if found is None:
         raise memory_ended(f"while {method} solved {problem.n:,} records") from None
-    return _stopped(problem, found, Stopped.NODES, remark)
-
-
-def _stopped(problem: Problem, found: Solution, reason: Stopped, remark: str) -> Solution:
-    return Solution.of(
-        problem,
-        found.assignment,
-        method=found.method,
-        bound=found.bound,
-        stopped=reason,
-        options=found.options,
-        seconds=found.seconds,
-        seed=found.seed,
-        trace=(remark, *found.trace),
-        solver=found.solver,
+    return taken_over(
+        found, problem, found.assignment, remark, stopped=Stopped.NODES, bound=found.bound
     )
 
 

@@ -220,39 +220,16 @@ def stage_release(
 
     `whole`: what all of it may take. `way`: how it is solved, as :func:`anonymip.solve` takes it.
     """
-    from anonymip.anonymization import before_publishing
-    from anonymip.methods import find_method
-    from anonymip.methods.memory_needs import refuse_short_memory
-    from anonymip.publishing import (
-        as_verified,
-        publish,
-        refuse_many_suppressed,
-        refuse_unpublishable,
-    )
+    from anonymip.anonymization import released
+    from anonymip.publishing import as_verified
     from anonymip.publishing.pseudonyms import read_key
-    from anonymip.solving import solve
 
-    shape = shape or ReleaseOptions()
-    most = question.asked.stars.most()
+    form, most = shape or ReleaseOptions(), question.asked.stars.most()
     problem = question.problem(instance, k, method)
-    suppressed = shape.suppressed_as(problem.recoding)
-    key = read_key(shape.pseudonym_key, problem.microdata.pseudonyms)
-    refuse_unpublishable(
-        problem, layout=shape.layout, suppressed=suppressed, most_suppressed=most, path=output
-    )
-    refuse_short_memory(problem, find_method(method), way.get("options"), publishes=True)
-    part = before_publishing(problem, whole, clock or MachineClock())
-    solution = solve(problem, method, budget=part, **way)
-    refuse_many_suppressed(solution, most)
-    whole.report("publishing")
-    release = publish(
-        solution,
-        layout=shape.layout,
-        keep_order=shape.keep_order,
-        escape_formulas=shape.escape_formulas,
-        suppressed=suppressed,
-        pseudonym_key=key,
-    )
+    taken = {name: getattr(form, name) for name in ("layout", "keep_order", "escape_formulas")}
+    taken["suppressed"] = form.suppressed_as(problem.recoding)
+    taken["pseudonym_key"] = read_key(form.pseudonym_key, problem.microdata.pseudonyms)
+    release = released(problem, method, way, taken, whole, clock or MachineClock(), most, output)
     whole.report("writing and verifying")
     release.stage(output, outputs, original=table_file(instance))
     return replace(release, manifest=as_verified(release.manifest), verified=True)

@@ -25,8 +25,7 @@ from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.recodings.output_rows import recoding_of
 from anonymip.runtime.arrays import Codes
 from anonymip.runtime.budget import Budget
-from anonymip.solution import Solution
-from anonymip.status import Stopped
+from anonymip.solution import Solution, taken_over
 
 
 @dataclass(frozen=True)
@@ -273,17 +272,8 @@ def _auto_freeform(
 ) -> Solution:
     """Return a freeform cover, which has what the weaker notions ask for as well."""
     found = auto(problem.replace(recoding=Freeform()), budget=budget, seed=seed, **settings)
-    solution = Solution.of(
-        problem,
-        found.assignment,
-        method=found.method,
-        stopped=found.status.stopped if not found.is_optimal else Stopped.HEURISTIC,
-        options=found.options,
-        seconds=found.seconds,
-        seed=found.seed,
-        trace=(f"a freeform cover is a {problem.recoding.name} cover too", *found.trace),
-        solver=found.solver,
-    )
+    remark = f"a freeform cover is a {problem.recoding.name} cover too"
+    solution = taken_over(found, problem, found.assignment, remark)
     work = float(problem.n) ** 2 * problem.k * problem.m
     fits = problem.diversity is None and work <= REACH[settings["effort"]].concealed
     if fits and problem.compiled.has_tables:
@@ -316,17 +306,8 @@ def _rings_in_classes(
     for group in found.assignment.groups():
         for place, record in enumerate(group):
             sets[record] = np.roll(group, -place)[: problem.k].astype(np.int32)
-    return Solution.of(
-        problem,
-        Cover.of(sets),
-        method=found.method,
-        stopped=found.status.stopped if not found.is_optimal else Stopped.HEURISTIC,
-        options=found.options,
-        seconds=found.seconds,
-        seed=found.seed,
-        trace=("each class holds a ring of sets of k, which loses no more", *found.trace),
-        solver=found.solver,
-    )
+    remark = "each class holds a ring of sets of k, which loses no more"
+    return taken_over(found, problem, Cover.of(sets), remark)
 
 
 def _run(

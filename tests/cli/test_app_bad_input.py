@@ -123,7 +123,7 @@ def test_a_folder_without_permission(shell: Any, monkeypatch: pytest.MonkeyPatch
         raise AssertionError("solved although nothing can be written")
 
     monkeypatch.setattr("anonymip.files.tempfile.mkstemp", refuse)
-    monkeypatch.setattr("anonymip.solving.solve", never)
+    monkeypatch.setattr("anonymip.anonymization.solve", never)
     result = shell(
         "anonymize", "people.csv", "--schema", "roles.toml", "-k", 3, "-o", "release.csv"
     )
