@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from anonymip.errors import (
     AnonymipError,
@@ -85,8 +86,11 @@ class Engine:
                 raise InputError(
                     f"{argument(name)} is of Dask", remedy=f"Add {argument('engine', 'dask')}"
                 )
-        if self.scratch is not None:
-            _refuse_address(self.scratch)
+        if self.scratch is not None and address_of(self.scratch) is not None:
+            raise InputError(
+                f"{self.scratch} is an address, and the scratch folder lies on a file system",
+                remedy="Name a folder that every worker sees",
+            )
         if self.memory_per_worker is not None:
             _bytes_of(self.memory_per_worker)
         for name in ("workers", "memory_per_worker"):
@@ -182,15 +186,6 @@ def address_of(place: str | Path) -> str | None:
     return f"{scheme}:{slashes}{rest}"
 
 
-def _refuse_address(scratch: str | Path) -> None:
-    """Refuse an address where the scratch folder belongs."""
-    if address_of(scratch) is not None:
-        raise InputError(
-            f"{scratch} is an address, and the scratch folder lies on a file system",
-            remedy="Name a folder that every worker sees",
-        )
-
-
 def is_dask(table: object) -> bool:
     """Return whether a table is a Dask DataFrame."""
     kind = type(table)
@@ -201,31 +196,8 @@ def _nothing(_: Any) -> Mapping[str, Any]:
     return {}
 
 
-class Runner(Protocol):
-    """What runs tasks: pure functions, so that it does not matter where or how often."""
-
-    #: Where to watch it; None for nowhere.
-    link: str | None
-
-    def map(
-        self,
-        function: Callable[..., Any],
-        tasks: Sequence[tuple[Any, ...]],
-        common: Any,
-        phase: str,
-        *,
-        heavy: bool = False,
-        said_of: Callable[[Any], Mapping[str, Any]] = _nothing,
-    ) -> list[Any]:
-        """Return `function` of each task and what is common to all, in their order.
-
-        `heavy`: whether a task is worth a process of its own. `said_of`: what the listener hears
-        beside of each result as it comes, as :meth:`Budget.report` takes it.
-        """
-
-
 @contextmanager
-def started(engine: Engine, scratch: Path, budget: Budget) -> Iterator[Runner]:
+def started(engine: Engine, scratch: Path, budget: Budget) -> Iterator[LocalRunner | DaskRunner]:
     """Give what runs the tasks of an engine; end what was started for it.
 
     Raises InputError if Dask is not installed, or no scheduler answers.
@@ -309,13 +281,14 @@ def _watching(budget: Budget) -> Iterator[tuple[Budget, list[Memory]]]:
 class LocalRunner:
     """Tasks one after the other in this process, or in several processes.
 
-    Where memory is short while heavy ones run, those that have not ended are done once more, one
-    after the other; where it is short even then the run ends.
+    Tasks are pure functions, so that it does not matter where or how often they are run. Where
+    memory is short while heavy ones run, those that have not ended are done once more, one after
+    the other; where it is short even then the run ends.
     """
 
     jobs: int
     budget: Budget
-    link: str | None = None
+    link: str | None = None  # where to watch it; None for nowhere
 
     def map(
         self,
@@ -327,7 +300,11 @@ class LocalRunner:
         heavy: bool = False,
         said_of: Callable[[Any], Mapping[str, Any]] = _nothing,
     ) -> list[Any]:
-        """Return `function` of each task."""
+        """Return `function` of each task and what is common to all, in their order.
+
+        `heavy`: whether a task is worth a process of its own. `said_of`: what the listener hears
+        beside of each result as it comes, as :meth:`Budget.report` takes it.
+        """
         found: dict[int, Any] = {}
         self.budget.report(phase, done=0, total=len(tasks))
 
@@ -412,7 +389,7 @@ class DaskRunner:
 
     def __init__(self, client: Any, budget: Budget) -> None:
         self._client, self._budget = client, budget
-        self.link = client.dashboard_link if _has_dashboard() else None
+        self.link = client.dashboard_link if find_spec("bokeh") is not None else None
 
     def map(
         self,
@@ -424,7 +401,7 @@ class DaskRunner:
         heavy: bool = False,
         said_of: Callable[[Any], Mapping[str, Any]] = _nothing,
     ) -> list[Any]:
-        """Return `function` of each task."""
+        """Return `function` of each task, as :meth:`LocalRunner.map` does."""
         from distributed.scheduler import KilledWorker
 
         # Computed and not scattered: what a dead worker held of it is made again.
@@ -454,11 +431,3 @@ class DaskRunner:
         finally:
             with suppress(Exception):
                 self._client.cancel([*waiting, shared], force=True)
-
-
-def _has_dashboard() -> bool:
-    try:
-        import bokeh  # noqa: F401
-    except ImportError:
-        return False
-    return True

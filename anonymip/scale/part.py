@@ -21,6 +21,7 @@ from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound, nearest_n
 from anonymip.errors import AnonymipError, InputError, Interrupted, ReleaseWarning, argument
 from anonymip.instances import Attribute, Microdata, TableFormat
 from anonymip.instances.encoding import complete_rows
+from anonymip.instances.readers import as_pandas
 from anonymip.problem import Problem
 from anonymip.publishing import publish
 from anonymip.publishing.manifest import as_verified, of_file
@@ -28,7 +29,7 @@ from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.scale.cuts import Cut, Tree, keys_of, losses_across, part_numbers, way_to
-from anonymip.scale.sources import Batch, frame_of, read_batch, read_groups
+from anonymip.scale.sources import Batch, read_batch, read_groups
 from anonymip.scale.survey import fingerprint_of
 from anonymip.solution import Solution
 from anonymip.solving import solve
@@ -36,36 +37,16 @@ from anonymip.solving import solve
 
 @dataclass(frozen=True)
 class Plan:
-    """What every part is solved by.
+    """What every part is solved by."""
 
-    Parameters
-    ----------
-    attributes
-        The quasi-identifiers with the domains of the whole table.
-    roles
-        The columns published untouched and the unit: ``sensitive``, ``keep``, ``unit``.
-    table
-        Format and missing values.
-    asked
-        What a problem takes beside its table: k, recoding, objective, diversity, limits.
-    settings
-        What :func:`anonymip.solve` takes: method, options, effort, seed and so on.
-    layout
-        What :func:`anonymip.publish` takes.
-    scratch
-        Folder of the rows by part and of what is published of them.
-    tree
-        The cuts, as the rows were split by them.
-    """
-
-    attributes: tuple[Attribute, ...]
-    roles: Mapping[str, Any]
-    table: TableFormat
-    asked: Mapping[str, Any]
-    settings: Mapping[str, Any]
-    layout: Mapping[str, Any]
-    scratch: str
-    tree: Tree
+    attributes: tuple[Attribute, ...]  # the quasi-identifiers with the domains of the whole table
+    roles: Mapping[str, Any]  # ``sensitive`` and ``keep``, published untouched, and the ``unit``
+    table: TableFormat  # format and missing values
+    asked: Mapping[str, Any]  # what a problem takes beside its table
+    settings: Mapping[str, Any]  # what :func:`anonymip.solve` takes
+    layout: Mapping[str, Any]  # what :func:`anonymip.publish` takes
+    scratch: str  # folder of the rows by part and of what is published of them
+    tree: Tree  # the cuts, as the rows were split by them
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -98,7 +79,7 @@ def said_of(error: AnonymipError, where: str) -> AnonymipError:
 def split(number: int, batch: Batch, plan: Plan, *, budget: Budget | None = None) -> Split:
     """Write the rows of a batch in the order of their parts, a row group for each part."""
     table = read_batch(batch, plan.table, plan.columns)
-    frame = frame_of(table)
+    frame = as_pandas(table)
     try:
         keys = keys_of(frame, plan.attributes, plan.table)
     except AnonymipError as error:
@@ -224,7 +205,7 @@ def _solved(
     if own.is_interrupted:
         raise Interrupted("it was stopped", remedy="Start it again")
     rows = read_groups(task.places)
-    frame = frame_of(rows)[list(plan.columns)]
+    frame = as_pandas(rows)[list(plan.columns)]
     fingerprint = fingerprint_of(frame)
     roles = plan.roles
     data = Microdata(

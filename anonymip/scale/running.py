@@ -17,6 +17,7 @@ import numpy as np
 from anonymip.errors import AnonymipError, InputError, ReleaseWarning, argument
 from anonymip.instances import Microdata, Schema
 from anonymip.instances.encoding import policy_of
+from anonymip.instances.readers import as_pandas
 from anonymip.methods import find_method
 from anonymip.problem import Problem
 from anonymip.publishing.cautions import homogeneous_classes
@@ -24,17 +25,18 @@ from anonymip.publishing.manifest import describe_attribute
 from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.scale.cuts import Tree, choose_cuts, pruned
+from anonymip.scale.cuts import NUMBERS, Tree, choose_cuts, pruned
 from anonymip.scale.engines import (
+    DaskRunner,
     Engine,
-    Runner,
+    LocalRunner,
     for_memory,
     refuse_short_memory,
     started,
 )
 from anonymip.scale.part import Pace, PartResult, PartTask, Plan, Split, said_of, solve_part, split
-from anonymip.scale.sources import Batch, find_batches, frame_of, read_batch, source_of
-from anonymip.scale.survey import Wanted, Whole, look_at, samples_of, summed_up
+from anonymip.scale.sources import Batch, find_batches, read_batch, source_of
+from anonymip.scale.survey import Wanted, Whole, look_at, summed_up
 from anonymip.scale.targets import part_name, target_of
 from anonymip.solution import bound_text
 
@@ -102,26 +104,14 @@ class ReleaseInParts:
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked of a table that is solved by parts.
+    """What is asked of a table that is solved by parts."""
 
-    Parameters
-    ----------
-    source
-        A file, a folder of files, or an address of either.
-    schema
-        Roles of its columns.
-    asked
-        What :class:`anonymip.Problem` takes beside the table.
-    settings
-        What :func:`anonymip.solve` takes: ``method``, ``options``, ``effort``, ``seed`` ...
-    layout
-        What :func:`anonymip.publish` takes: ``layout``, ``escape_formulas``.
-    """
-
-    source: str
-    schema: Schema
-    asked: Mapping[str, Any]
+    source: str  # a file, a folder of files, or an address of either
+    schema: Schema  # roles of its columns
+    asked: Mapping[str, Any]  # what :class:`anonymip.Problem` takes beside the table
+    #: What :func:`anonymip.solve` takes: ``method``, ``options``, ``effort``, ``seed`` ...
     settings: Mapping[str, Any]
+    #: What :func:`anonymip.publish` takes: ``layout``, ``escape_formulas``.
     layout: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -271,7 +261,7 @@ def _first_look(task: Task, batch: Batch) -> Microdata:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*far beyond all others")
-            return task.schema.apply(frame_of(read_batch(batch, task.schema.table)))
+            return task.schema.apply(as_pandas(read_batch(batch, task.schema.table)))
     except AnonymipError as error:
         raise said_of(error, str(batch)) from None
 
@@ -355,7 +345,7 @@ class _Run:
     batches: Sequence[Batch]
     first: Microdata
     engine: Engine
-    runner: Runner
+    runner: LocalRunner | DaskRunner
     budget: Budget
     scratch: str
 
@@ -365,7 +355,8 @@ class _Run:
         roles = {"sensitive": schema.sensitive, "keep": schema.keep, "unit": schema.unit}
         unit = () if schema.unit is None else (schema.unit,)
         columns = (*schema.attributes, *schema.sensitive, *schema.keep, *unit)
-        wanted = Wanted(schema, tuple(dict.fromkeys(columns)), samples_of(self.batches))
+        samples = max(1, NUMBERS.sample // len(self.batches))
+        wanted = Wanted(schema, tuple(dict.fromkeys(columns)), samples)
         seen = self.runner.map(look_at, [(one,) for one in self.batches], wanted, "reading")
         others = self.first.original[[*wanted.columns]]
         try:
@@ -399,16 +390,14 @@ class _Run:
                 counts[part] += count
                 complete[part] += one.complete.get(part, 0)
         kept, members = pruned(tree, complete, max(k, self.engine.part_rows // 20))
+        sought = []
+        for number, own in enumerate(members):
+            places = [(one, part) for one in splits for part in own if part in one.groups]
+            files = tuple((one.file, one.groups[part]) for one, part in places)
+            sought.append((PartTask(number, files, int(counts[own].sum()), kept),))
+        pace = Pace(whole.rows)
         solved = self.runner.map(
-            solve_part,
-            [
-                (self._part(number, own, splits, counts, kept),)
-                for number, own in enumerate(members)
-            ],
-            plan,
-            "solving parts",
-            heavy=True,
-            said_of=Pace(whole.rows).of,
+            solve_part, sought, plan, "solving parts", heavy=True, said_of=pace.of
         )
         if sum(one.fingerprint for one in solved) % 2**64 != whole.fingerprint:
             raise AnonymipError(
@@ -416,19 +405,6 @@ class _Run:
                 remedy="Did a file change meanwhile? Start the run again; else please report this",
             )
         return solved, kept, whole
-
-    def _part(
-        self,
-        number: int,
-        members: Sequence[int],
-        splits: Sequence[Split],
-        counts: Any,
-        tree: Tree,
-    ) -> PartTask:
-        places = tuple(
-            (one.file, one.groups[part]) for one in splits for part in members if part in one.groups
-        )
-        return PartTask(number, places, int(counts[list(members)].sum()), tree)
 
     def _refuse_missing(self, whole: Whole, seen: Sequence[Any]) -> None:
         """Refuse missing values that the schema does not provide for."""
@@ -445,7 +421,7 @@ class _Run:
         """Return the error of the first batch that has the same fault, which names file and row."""
         for batch in self.batches:
             try:
-                self.task.schema.apply(frame_of(read_batch(batch, self.task.schema.table)))
+                self.task.schema.apply(as_pandas(read_batch(batch, self.task.schema.table)))
             except AnonymipError as found:
                 return said_of(found, str(batch))
         return error

@@ -11,13 +11,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote
 
-import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
 from anonymip.errors import InputError, argument
 from anonymip.files import scratch_folder
-from anonymip.instances.readers import PARQUET, as_pandas, read_table
+from anonymip.instances.readers import PARQUET, read_table
 from anonymip.instances.table_format import TableFormat
 from anonymip.scale.engines import is_dask
 
@@ -259,11 +258,6 @@ def read_groups(places: Sequence[tuple[str, int]]) -> pa.Table:
         with _opened(file) as opened:
             tables.append(opened.read_row_group(group))
     return pa.concat_tables(tables, promote_options="permissive")
-
-
-def frame_of(table: pa.Table) -> pd.DataFrame:
-    """Return rows as a data frame whose types do not depend on the batch that they came in."""
-    return as_pandas(table)
 
 
 @contextmanager

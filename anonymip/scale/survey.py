@@ -13,11 +13,12 @@ import pandas as pd
 from anonymip.errors import InputError
 from anonymip.instances import Attribute, Microdata, Schema
 from anonymip.instances.columns import looks_numeric, missing_rows, numeric_column
+from anonymip.instances.readers import as_pandas
 from anonymip.instances.scale import unit_text
 from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import Budget
-from anonymip.scale.cuts import NUMBERS, keys_of
-from anonymip.scale.sources import Batch, frame_of, read_batch
+from anonymip.scale.cuts import keys_of
+from anonymip.scale.sources import Batch, read_batch
 
 #: Distinct numbers of a batch that are kept one by one; of more their ends say all that losses ask.
 _MANY = 10_000
@@ -68,7 +69,7 @@ class Wanted:
 def look_at(batch: Batch, wanted: Wanted, *, budget: Budget | None = None) -> Seen:
     """Return what a batch holds."""
     schema, columns, samples = wanted.schema, wanted.columns, wanted.samples
-    frame = frame_of(read_batch(batch, schema.table, columns))
+    frame = as_pandas(read_batch(batch, schema.table, columns))
     tokens = schema.table.missing
     absent = {name: missing_rows(frame[name], tokens) for name in schema.attributes}
     # What is left out with its row has no part in a domain.
@@ -109,43 +110,19 @@ def _ends(values: pd.Series, known: Any, schema: Schema) -> pd.Series:
 
 @dataclass(frozen=True)
 class Whole:
-    """What is known of a table before its parts are.
+    """What is known of a table before its parts are."""
 
-    Parameters
-    ----------
-    rows
-        How many it has, those with missing values included.
-    fingerprint
-        See :func:`fingerprint_of`.
-    given
-        The quasi-identifiers as a manifest declares them.
-    attributes
-        The same, each with what the whole table holds as its domain.
-    keys, weights
-        Of the sample, as cuts compare it.
-    levels
-        By attribute the keys of all values, sorted; only some with their ends where they are
-        `shortened`.
-    shortened
-        Positions of attributes of so many numbers that not all are kept.
-    missing
-        By quasi-identifier, how many values are missing.
-    """
-
-    rows: int
-    fingerprint: int
-    given: tuple[Attribute, ...]
-    attributes: tuple[Attribute, ...]
+    rows: int  # how many it has, those with missing values included
+    fingerprint: int  # see :func:`fingerprint_of`
+    given: tuple[Attribute, ...]  # the quasi-identifiers as a manifest declares them
+    attributes: tuple[Attribute, ...]  # the same, each with all that the table holds as its domain
+    #: Of the sample, as cuts compare it.
     keys: Floats
     weights: Floats
+    #: By attribute the keys of all values, sorted; only some with their ends where it is shortened.
     levels: tuple[Floats, ...]
-    shortened: frozenset[int]
-    missing: dict[str, int]
-
-
-def samples_of(batches: Sequence[Batch]) -> int:
-    """Return how many rows of each batch are sampled."""
-    return max(1, NUMBERS.sample // len(batches))
+    shortened: frozenset[int]  # attributes of so many numbers that not all are kept
+    missing: dict[str, int]  # by quasi-identifier, how many values are missing
 
 
 def summed_up(seen: Sequence[Seen], schema: Schema, others: pd.DataFrame) -> Whole:

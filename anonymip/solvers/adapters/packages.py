@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anonymip.errors import AnonymipError, InputError, LicenceLimit, SolverError
 from anonymip.runtime.arrays import Floats
@@ -26,9 +26,6 @@ from anonymip.runtime.worker_pool import Killed, can_isolate, keep_log, run_isol
 from anonymip.solvers.interface import Availability, SolverOptions, SolverResult
 from anonymip.solvers.modelling.standard_form import StandardForm
 from anonymip.status import Stopped
-
-if TYPE_CHECKING:
-    pass
 
 #: The solvers take numbers from here on as infinite.
 INFINITY = 1e20

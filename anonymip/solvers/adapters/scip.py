@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from anonymip.solvers.adapters.packages import (
 from anonymip.solvers.interface import ABSOLUTE_GAP, TOLERANCE, SolverOptions
 from anonymip.solvers.modelling.standard_form import StandardForm, outside
 from anonymip.status import Stopped
-
-if TYPE_CHECKING:
-    pass
 
 #: SCIP's status -> why it stopped. Unbounded models are errors and handled separately.
 STATUS = meanings(
