@@ -145,6 +145,15 @@ class LicenceLimit(SolverUnavailable):
     """The solver's licence does not allow a model of this size."""
 
 
+def fault_of(error: BaseException) -> str:
+    """Return what happened and where; the error's own text may quote a value of the table."""
+    import os
+    import traceback
+
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} in {os.path.basename(last.filename)}, line {last.lineno}"
+
+
 class InvalidAssignment(AnonymipError):
     """An assignment breaks the rules of its recoding.
 

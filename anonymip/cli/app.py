@@ -11,17 +11,16 @@ import sys
 import traceback
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from anonymip._version import __version__
-from anonymip.cli import answers, experiments, hierarchies, inventory, modelling, serving, tasks
-from anonymip.cli.arguments import timed_by
+from anonymip.cli import answers, experiments, hierarchies, inventory, modelling, tasks
+from anonymip.cli.arguments import spread, timed_by
 from anonymip.cli.console import err, out, say, showing_records, showing_warnings
 from anonymip.cli.tables import hide_passwords
-from anonymip.errors import AnonymipError, InputError, Interrupted, naming_options
+from anonymip.errors import AnonymipError, InputError, Interrupted, fault_of, naming_options
 from anonymip.runtime.budget import MachineClock
 from anonymip.runtime.memory import is_scarce, memory_ended, ran_out
 
@@ -55,6 +54,22 @@ def _common(
     pass
 
 
+@spread
+def serve_page(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Default: one that is free.")] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Only print the address, and open nothing.")
+    ] = False,
+) -> None:
+    """Open a page that makes releases, in this machine's browser; nothing leaves the machine."""
+    from anonymip.app.server import serve
+
+    def tell(address: str) -> None:
+        say(out, f"Open {address}\nThe address is a secret of yours. Ctrl-C ends the program.")
+
+    serve(port, tell, opens=not no_browser)
+
+
 #: The commands as help lists them.
 _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "Releases": {
@@ -62,7 +77,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "anonymize": tasks.anonymize,
         "verify": tasks.verify,
         "risk": tasks.risk,
-        "app": serving.app,
+        "app": serve_page,
     },
     "Preparing a table": {"inspect": tasks.inspect, "hierarchy": hierarchies.hierarchy},
     "Losses, bounds and proofs": {
@@ -160,16 +175,7 @@ def _internal(error: Exception, arguments: list[str]) -> int:
     """Report what is a fault of the program, and said to be one; return the exit code."""
     if os.environ.get("ANONYMIP_TRACEBACK"):
         traceback.print_exception(error)
-    say(
-        err,
-        f"internal error: {_fault(error, '--show-values' in arguments)}\n"
-        "Please report it; ANONYMIP_TRACEBACK=1 shows the whole traceback.",
-    )
+    what = f"{fault_of(error)}: {error}" if "--show-values" in arguments else fault_of(error)
+    told = "Please report it; ANONYMIP_TRACEBACK=1 shows the whole traceback."
+    say(err, f"internal error: {what}\n{told}")
     return AnonymipError.exit_code
-
-
-def _fault(error: Exception, show_values: bool) -> str:
-    """Return what happened and where; the error's own text may quote a value of the table."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"
-    return f"{where}: {error}" if show_values else where

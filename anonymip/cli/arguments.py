@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
@@ -17,17 +17,18 @@ import typer
 from typer.models import OptionInfo
 
 from anonymip.cli import completion
-from anonymip.cli.checkpoints import Keeping
 from anonymip.cli.console import say_run
 from anonymip.cli.rules import Rules, StarRules
 from anonymip.cli.tables import TableOptions, called, library_entry
 from anonymip.errors import InputError
-from anonymip.runtime.budget import Budget, MachineClock, Progress
+from anonymip.runtime.budget import Budget, MachineClock
+from anonymip.status import Stopped
 
 if TYPE_CHECKING:
     from anonymip.objectives import MembersObjective, Objective
     from anonymip.problem import Problem
     from anonymip.recodings import Recoding
+    from anonymip.solution import Solution
 
 
 #: The options that most people need, which help shows first, under the title that Typer gives them.
@@ -223,16 +224,10 @@ class RecodingOptions:
         `*methods`: that are to solve it. `stars`: rules of stars. `default`: of an entry of the
         library, which stands before that of methods that solve several; None for classes.
         """
-        from anonymip.methods import find_method
-
         stars = StarRules() if stars is None else stars
         name = stars.recoding_name(self.recoding, methods)
         if name is None:
-            specs = [find_method(method) for method in methods]
-            specs = [spec for spec in specs if spec.role != "selection"]
-            brought = dict.fromkeys(spec.recoding for spec in specs)
-            if default is not None and all(spec.solves(default) for spec in specs):
-                brought = {default: None}
+            brought = self.brought(methods, default)
             if len(brought) > 1:
                 raise InputError(
                     f"the methods solve different recodings: {', '.join(brought)}",
@@ -240,6 +235,17 @@ class RecodingOptions:
                 )
             name = next(iter(brought), "classes")
         return stars.recoding(name, self.suppression)
+
+    def brought(self, methods: Sequence[str], default: str | None) -> list[str]:
+        """Return the recoding that is named, or else those that methods or a default bring."""
+        from anonymip.methods import find_method
+
+        if self.recoding is not None:
+            return [self.recoding]
+        specs = [spec for spec in map(find_method, methods) if spec.role != "selection"]
+        if default is not None and all(spec.solves(default) for spec in specs):
+            return [default]
+        return list(dict.fromkeys(spec.recoding for spec in specs))
 
 
 @dataclass(frozen=True)
@@ -295,11 +301,84 @@ class SolverOptions:
     threads: Annotated[int, typer.Option(help="Threads of the solver.")] = 1
     seed: Annotated[int, typer.Option(help="Of random choices and of the solver.")] = 0
 
-    def budget(
-        self, clock: MachineClock, progress: Callable[[Progress], None] | None = None
-    ) -> Budget:
+    def budget(self, clock: MachineClock) -> Budget:
         """Return what all that the command does may take, from its start."""
-        return Budget.of(self.time_limit, progress, since=clock.began)
+        return Budget.of(self.time_limit, since=clock.began)
+
+
+_LAST_PART = 999_999  # no computation has more parts
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """The checkpoint of a command.
+
+    `path`: its file; None for none. `named`: whether the user named it. Otherwise it lies beside
+    the output in case that the run is killed. `resume`: whether to go on from it. `before`: when
+    the file was last written before the command; None if it was not there.
+    """
+
+    path: Path | None
+    named: bool
+    resume: bool
+    before: int | None = None
+
+    @classmethod
+    def of(cls, method: str, given: Path | None, resume: bool, output: Path | None) -> Keeping:
+        """Return what the arguments mean.
+
+        `method`: what runs; where no checkpoints are kept, none lies beside the output. `given,
+        resume`: the arguments. `output`: the file that the command makes; None if it makes none.
+        """
+        if given is not None or output is None:
+            return cls(given, given is not None, resume, _written(given))
+        from anonymip.methods import find_method
+
+        keeps = resume or "checkpoint" in find_method(method).takes
+        beside = output.parent / f"{output.name}.checkpoint"
+        return cls(beside if keeps else None, False, resume, _written(beside))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that may be written: the checkpoint, and the longest name of a part of it."""
+        if self.path is None:
+            return ()
+        from anonymip.exact.split_carry.checkpoint import part_path
+
+        return self.path, part_path(self.path, _LAST_PART)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What :func:`anonymip.solve` is given."""
+        return {"checkpoint": self.path, "resume": self.resume}
+
+    def finish(self, solution: Solution) -> str | None:
+        """Remove the file once all is written; keep it if somebody may want to go on from it.
+
+        Of a run that the user interrupted the file stays, of one whose time ended only if the user
+        named it: the same command can then be given again. Returns: what to report to the user.
+        """
+        from anonymip.methods import find_method
+
+        used = "checkpoint" in find_method(solution.method).takes
+        written = _written(self.path)
+        # A method that auto picked may keep none; what lies there is then not ours to remove.
+        if self.path is None or written is None or not (used or written != self.before):
+            return None
+        stopped = solution.status.stopped
+        if stopped is Stopped.INTERRUPT or (stopped is Stopped.TIME and self.named):
+            named = f" --checkpoint {self.path}" if self.named else ""
+            return f"stopped early: the same command with{named} --resume goes on"
+        # Imported late: listing the methods loads none of them.
+        from anonymip.exact.split_carry.checkpoint import remove_parts
+
+        self.path.unlink()
+        remove_parts(self.path)
+        return None
+
+
+def _written(path: Path | None) -> int | None:
+    return path.stat().st_mtime_ns if path is not None and os.path.exists(path) else None
 
 
 @dataclass(frozen=True)
@@ -364,7 +443,9 @@ class Question:
     def beside_table(self, instance: str, k: int | None, *methods: str) -> dict[str, Any]:
         """Return what a problem takes beside its table, by name."""
         stars, rules = self.asked.stars.beside(self.table.mask_section(instance)), self.asked.rules
-        recoding = self._recoding(instance, stars, *methods)
+        entry = library_entry(instance)
+        default = None if entry is None else entry.recoding
+        recoding = self.allowed.choose(*methods, stars=stars, default=default)
         loss = stars.objective(find_objective(self.asked.objective_of(instance)), recoding.name)
         return {
             "k": k_of(instance, k),
@@ -373,11 +454,6 @@ class Question:
             "diversity": rules.diversity(),
             "limits": rules.limits(),
         }
-
-    def _recoding(self, instance: str, stars: StarRules, *methods: str) -> Recoding:
-        entry = library_entry(instance)
-        default = None if entry is None else entry.recoding
-        return self.allowed.choose(*methods, stars=stars, default=default)
 
 
 def find_objective(name: str) -> Objective | MembersObjective:

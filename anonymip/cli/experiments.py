@@ -174,15 +174,8 @@ def _stage_page(
 
 def _recodings_of(instance: str, names: list[str], allowed: given.RecodingOptions) -> list[str]:
     """Return the recodings that an entry of the library or methods bring, where none is named."""
-    from anonymip.methods import find_method
-
-    if allowed.recoding is not None:
-        return [allowed.recoding]
-    specs = [spec for spec in map(find_method, names) if spec.role != "selection"]
     entry = library_entry(instance)
-    if entry is not None and all(spec.solves(entry.recoding) for spec in specs):
-        return [entry.recoding]
-    return list(dict.fromkeys(spec.recoding for spec in specs))
+    return allowed.brought(names, None if entry is None else entry.recoding)
 
 
 def _experiment_of(
@@ -231,7 +224,7 @@ def _experiment_of(
     drawn = None
     if samples.samples is not None and samples.sample_size is not None:
         drawn = Samples(samples.samples, samples.sample_size, settings.seed)
-    written = table.form.written
+    form: dict[str, Any] = table.form.written
     source = TableSource(
         instance,
         schema=None if table.schema is None else str(table.schema),
@@ -241,10 +234,7 @@ def _experiment_of(
         drop=(*(table.drop or ()), *(table.pseudonym or ())),
         unit=table.unit,
         missing=table.missing,
-        separator=written["separator"],
-        encoding=written["encoding"],
-        decimal=written["decimal"],
-        sheet=written["sheet"],
+        **form,
         missing_values=missing_tokens(table.missing_values) or (),
         samples=drawn,
     )
@@ -257,12 +247,7 @@ def _experiment_of(
         objective=asked.objective_of(instance),
         diversity=asked.rules.diversity(),
         limits=asked.rules.limits(),
-        effort=settings.effort,
-        time_limit=settings.time_limit,
-        gap=settings.gap,
-        solver=settings.solver,
-        threads=settings.threads,
-        seed=settings.seed,
+        **asdict(settings),
     )
 
 

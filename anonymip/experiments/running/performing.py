@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -16,7 +15,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from anonymip.effort import check_effort
-from anonymip.errors import AnonymipError, InputError, Interrupted, NoSolution, SolverUnavailable
+from anonymip.errors import (
+    AnonymipError,
+    InputError,
+    Interrupted,
+    NoSolution,
+    SolverUnavailable,
+    fault_of,
+)
 from anonymip.experiments.measures import measures_of
 from anonymip.experiments.running.runs import BOUND, COLUMNS, Run, digest, surroundings
 from anonymip.experiments.running.sources import TableSource
@@ -96,7 +102,7 @@ def attempt(work: Callable[[], T]) -> T | Nothing:
             status = FAILED
         return Nothing(status, error.message, error)
     except Exception as error:  # noqa: BLE001 - a fault of one method ends its own runs only
-        return Nothing(FAILED, _fault(error), error)
+        return Nothing(FAILED, fault_of(error), error)
 
 
 @contextmanager
@@ -252,12 +258,6 @@ def blank_row(run: Run, data: Microdata | None = None) -> Row:
 
 def _json(options: Any) -> str:
     return json.dumps(dict(options), sort_keys=True, default=str)
-
-
-def _fault(error: Exception) -> str:
-    """Return what happened and where; the error's own text may quote a value of the table."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"
 
 
 class ProcessorTime:
