@@ -210,7 +210,13 @@ def measure(
     name of each entry before its methods are run, and with what stopped them. `progress,
     **settings`: see :func:`anonymip.solve`; an effort or a time limit holds for each run.
     """
-    asked = {entry.name: _methods_for(entry, methods) for entry in entries}
+    specs = [find_method(name) for name in methods]
+    asked = {
+        entry.name: [
+            spec.name for spec in specs if spec.solves(entry.recoding) and spec.solves_for(entry.k)
+        ]
+        for entry in entries
+    }
     for name in methods:
         if not any(name in fitting for fitting in asked.values()):
             raise InputError(
@@ -252,14 +258,6 @@ def measure(
         ]
         standings += [Standing(best, name, None, 0.0) for _, name, _ in run.failures]
     return Leaderboard(tuple(known), tuple(standings), complete, found)
-
-
-def _methods_for(entry: LibraryEntry, methods: Sequence[str]) -> list[str]:
-    return [
-        name
-        for name in methods
-        if find_method(name).solves(entry.recoding) and find_method(name).solves_for(entry.k)
-    ]
 
 
 def _improved(entry: LibraryEntry, run: Comparison, found: dict[str, Solution]) -> LibraryEntry:

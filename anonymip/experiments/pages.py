@@ -192,24 +192,6 @@ _MOST_PICTURES = 8  # more tables are in the list of methods alone
 _KEYS = {"k": "k", "loss": "loss", "to optimum": "ratio", "gap": "gap", "seconds": "seconds"}
 
 
-@dataclass(frozen=True)
-class _Cell:
-    text: str
-    key: str | None = None
-
-
-@dataclass(frozen=True)
-class _Column:
-    name: str
-    number: bool
-
-
-@dataclass(frozen=True)
-class _Table:
-    name: str
-    picture: Markup
-
-
 def runs_page(frame: pd.DataFrame, title: str) -> str:
     """Return a page about the runs of a comparison or an experiment, complete in itself.
 
@@ -231,7 +213,7 @@ def runs_page(frame: pd.DataFrame, title: str) -> str:
         times=_times(solved, looks),
         spread=spread_chart(solved, looks) if len(set(solved["sample"])) > 1 else None,
         measured_by="proven optimum" if solved["proven"].all() else "best bound or least loss",
-        columns=[_Column(name, name in _KEYS) for name in COLUMNS[one:]],
+        columns=[{"name": name, "number": name in _KEYS} for name in COLUMNS[one:]],
         rows=[row[one:] for row in _rows(frame)],
         refusals=reasons(frame),
         surroundings=_surroundings(frame),
@@ -311,7 +293,7 @@ def _who(best: list[str], of: int) -> str:
     return f"{', '.join(best[:-1])} and {best[-1]} lose least"
 
 
-def _table(names: Any, rows: pd.DataFrame, looks: Mapping[str, Look]) -> _Table:
+def _table(names: Any, rows: pd.DataFrame, looks: Mapping[str, Look]) -> dict[str, str]:
     instance, n, m, recoding = names
     size = "" if pd.isna(n) else f" ({int(n):,} x {int(m)})"
     groups = rows.groupby(["k", "label"], sort=False)
@@ -322,7 +304,7 @@ def _table(names: Any, rows: pd.DataFrame, looks: Mapping[str, Look]) -> _Table:
         .agg(floor=("floor", lambda values: values.mean(skipna=False)), proven=("proven", "all"))
     )
     picture = optimum_chart(means.merge(floors.reset_index(), on="k"), looks)
-    return _Table(f"{instance}{size}, {recoding}", picture)
+    return {"name": f"{instance}{size}, {recoding}", "picture": picture}
 
 
 def _times(solved: pd.DataFrame, looks: Mapping[str, Look]) -> Markup | None:
@@ -332,7 +314,7 @@ def _times(solved: pd.DataFrame, looks: Mapping[str, Look]) -> Markup | None:
     return time_chart(front, looks)
 
 
-def _rows(frame: pd.DataFrame) -> list[list[_Cell]]:
+def _rows(frame: pd.DataFrame) -> list[list[dict[str, str | None]]]:
     shown = []
     table = overview(frame)
     for (_, numbers), texts in zip(table.iterrows(), overview_texts(frame), strict=True):
@@ -341,7 +323,7 @@ def _rows(frame: pd.DataFrame) -> list[list[_Cell]]:
             value = numbers[_KEYS[name]] if name in _KEYS else None
             # What is not known stands behind what is; this is how browsers spell it.
             key = None if value is None else "Infinity" if pd.isna(value) else repr(float(value))
-            row.append(_Cell(text, key))
+            row.append({"text": text, "key": key})
         shown.append(row)
     return shown
 

@@ -111,46 +111,31 @@ def refuse_unfit(spec: MethodSpec, problem: Problem) -> None:
     Raises InputError if the problem has another recoding, or another k than the method is for.
     Raises UnsupportedObjective if the objective lacks what the method needs.
     """
-    if not spec.solves(problem.recoding.name):
+    recoding, k = problem.recoding.name, problem.k
+    if not spec.solves(recoding):
         solved = ", ".join((spec.recoding, *spec.also))
         raise InputError(
-            f"method {spec.name} solves {solved}, the problem asks for {problem.recoding.name}",
-            remedy=f"Use {_names(problem.recoding.name)}",
+            f"method {spec.name} solves {solved}, the problem asks for {recoding}",
+            remedy=f"Use {_names(recoding)}",
         )
-    if not spec.solves_for(problem.k):
+    if not spec.solves_for(k):
         only = ", ".join(need.removeprefix("k=") for need in spec.needs if "k=" in need)
         raise InputError(
-            f"method {spec.name} is for k = {only}, and k is {problem.k}",
-            remedy=f"Use {_names(problem.recoding.name, problem.k)}",
+            f"method {spec.name} is for k = {only}, and k is {k}",
+            remedy=f"Use {_names(recoding, lambda one: one.solves_for(k))}",
         )
     obstacle = spec.obstacle(problem)
     if obstacle is not None:
+        able = _names(recoding, lambda one: one.solves_for(k) and one.obstacle(problem) is None)
         raise UnsupportedObjective(
-            f"method {spec.name} {obstacle}",
-            remedy=f"Methods that accept it: {_accepting(problem)}",
+            f"method {spec.name} {obstacle}", remedy=f"Methods that accept it: {able}"
         )
 
 
-def _accepting(problem: Problem) -> str:
-    """Return the names of the methods of the problem's recoding that accept its objective."""
-    recoding = problem.recoding.name
-    fitting = [spec for spec in METHODS.values() if spec.solves(recoding)]
-    names = [
-        spec.name
-        for spec in fitting
-        if spec.solves_for(problem.k) and spec.obstacle(problem) is None
-    ]
+def _names(recoding: str, fits: Callable[[MethodSpec], bool] = lambda _: True) -> str:
+    """Return the names of the methods of a recoding that fit."""
+    names = [spec.name for spec in METHODS.values() if spec.solves(recoding) and fits(spec)]
     return ", ".join(names) or "none of this version"
-
-
-def _names(recoding: str, k: int | None = None) -> str:
-    """Return the names of the methods of a recoding, of those that solve for k if it is given."""
-    fitting = [
-        spec.name
-        for spec in METHODS.values()
-        if spec.solves(recoding) and (k is None or spec.solves_for(k))
-    ]
-    return ", ".join(fitting) or "none of this version"
 
 
 def _refuse_role(role: str) -> None:

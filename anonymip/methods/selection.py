@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -146,7 +146,7 @@ def auto(
     InputError if classes are to be close (t of a diversity), which no method makes.
     """
     effort = check_effort(effort, limited=budget is not None and budget.deadline is not None)
-    settings["effort"] = effort
+    settings |= {"effort": effort, "seed": seed}
     reach = REACH[effort]
     name = problem.recoding.name
     if name == "classes" and problem.diversity is not None and problem.diversity.t is not None:
@@ -164,44 +164,44 @@ def auto(
         work = float(problem.n) ** 2 * problem.k * problem.m
         serves = blind or problem.diversity is not None or work > reach.concealed
     if serves:
-        return _auto_freeform(problem, budget, seed, settings)
+        return _auto_freeform(problem, budget, settings)
     if name == "k-concealment" and problem.n > reach.few_concealed:
         # Its own sets and a cover that promises more: which loses less differs from table to table.
         budget = budget or Budget()
-        covers = _auto_freeform(problem, budget.share(_SHARE_OF_COVER), seed, settings)
-        return _best_of(
-            [covers, _first_of(*_pick(problem, effort), problem, budget, seed, settings)]
-        )
+        covers = _auto_freeform(problem, budget.share(_SHARE_OF_COVER), settings)
+        return _best_of([covers, _first_of(*_pick(problem, effort), problem, budget, settings)])
     choices, reason = _pick(problem, effort)
     heuristic = find_method(choices[0].name).role != "exact"
     if heuristic and isinstance(problem.recoding, Freeform) and problem.recoding.suppression:
         try:
-            return leaves_out(auto, has_efforts=True)(problem, budget=budget, seed=seed, **settings)
+            return leaves_out(auto, has_efforts=True)(problem, budget=budget, **settings)
         except NoSolution:
             if not problem.limits or problem.recoding.reciprocal:
                 raise
         # Under limits exchanges may find no cover where classes are found, which hold rings.
-        return _rings_in_classes(problem, budget or Budget(), seed, settings)
-    if problem.recoding == Freeform() and choices[0].name == "ring" and _by_classes(problem, reach):
+        return _rings_in_classes(problem, budget or Budget(), settings)
+    # Whether the best classes are told within the effort, and hold covers as good.
+    told = problem.n <= reach.improved_in_batches and is_plain(problem) and compiled.monotone
+    if problem.recoding == Freeform() and choices[0].name == "ring" and told:
         budget = budget or Budget()
-        covers = _rings_in_classes(problem, budget.share(_SHARE_OF_COVER), seed, settings)
-        best = _best_of([covers, _first_of(choices, reason, problem, budget, seed, settings)])
+        covers = _rings_in_classes(problem, budget.share(_SHARE_OF_COVER), settings)
+        best = _best_of([covers, _first_of(choices, reason, problem, budget, settings)])
         if not best.is_optimal and problem.n * problem.k <= reach.few_flows:
             why = f"{problem.n:,} records: provable"
             with suppress(NoSolution, InputError, SolverError):
-                exact = _run(_Choice("freeform-mip"), why, problem, budget, seed, settings)
+                exact = _run(_Choice("freeform-mip"), why, problem, budget, settings)
                 best = _best_of([best, exact])
         return best
     cheaper = _cheaper_picks(problem, effort, choices[0])
     if not cheaper:
-        return _first_of(choices, reason, problem, budget, seed, settings)
+        return _first_of(choices, reason, problem, budget, settings)
     budget, found = budget or Budget(), []
     for at, (lower, (picks, why)) in enumerate(cheaper):
         share = budget.share(_SHARE_OF_CHEAPER / (len(cheaper) - at))
         with suppress(NoSolution, InputError):
-            found.append(_first_of(picks, why, problem, share, seed, {**settings, "effort": lower}))
+            found.append(_first_of(picks, why, problem, share, {**settings, "effort": lower}))
     try:
-        found.append(_first_of(choices, reason, problem, budget, seed, settings))
+        found.append(_first_of(choices, reason, problem, budget, settings))
     except NoSolution:
         if not found:
             raise
@@ -241,24 +241,23 @@ def _first_of(
     reason: str,
     problem: Problem,
     budget: Budget | None,
-    seed: int,
     settings: dict[str, Any],
 ) -> Solution:
     """Return what the first method finds that finds anything."""
     for choice in choices[:-1]:
         try:
-            return _run(choice, reason, problem, budget, seed, settings)
+            return _run(choice, reason, problem, budget, settings)
         except NoSolution:
             reason = f"{choice.name} found nothing that obeys the rules"
         except SolverError as failure:
             reason = f"{choice.name} failed: {failure.message}"
     try:
-        return _run(choices[-1], reason, problem, budget, seed, settings)
+        return _run(choices[-1], reason, problem, budget, settings)
     except SolverError as failure:
         reason = f"{choices[-1].name} failed: {failure.message}"
     for name in _WITHOUT_SOLVER.get(problem.recoding.name, ()):
         try:
-            return _run(_Choice(name), reason, problem, budget, seed, settings)
+            return _run(_Choice(name), reason, problem, budget, settings)
         except (NoSolution, InputError):
             continue
     raise NoSolution(
@@ -267,40 +266,29 @@ def _first_of(
     )
 
 
-def _auto_freeform(
-    problem: Problem, budget: Budget | None, seed: int, settings: dict[str, Any]
-) -> Solution:
+def _auto_freeform(problem: Problem, budget: Budget | None, settings: dict[str, Any]) -> Solution:
     """Return a freeform cover, which has what the weaker notions ask for as well."""
-    found = auto(problem.replace(recoding=Freeform()), budget=budget, seed=seed, **settings)
+    found = auto(problem.replace(recoding=Freeform()), budget=budget, **settings)
     remark = f"a freeform cover is a {problem.recoding.name} cover too"
     solution = taken_over(found, problem, found.assignment, remark)
     work = float(problem.n) ** 2 * problem.k * problem.m
     fits = problem.diversity is None and work <= REACH[settings["effort"]].concealed
     if fits and problem.compiled.has_tables:
         try:
-            sets = _run(
-                _Choice("nearest-sets"), "sets of their own", problem, budget, seed, settings
-            )
+            own = _Choice("nearest-sets")
+            sets = _run(own, "sets of their own", problem, budget, settings)
             solution = min(solution, sets, key=lambda one: one.objective)
         except NoSolution:
             pass  # freeform covers keep what such sets break
     return solution
 
 
-def _by_classes(problem: Problem, reach: Reach) -> bool:
-    """Return whether the best classes are told within the effort, and hold covers as good."""
-    plain = is_plain(problem) and problem.compiled.monotone
-    return plain and problem.n <= reach.improved_in_batches
-
-
-def _rings_in_classes(
-    problem: Problem, budget: Budget, seed: int, settings: dict[str, Any]
-) -> Solution:
+def _rings_in_classes(problem: Problem, budget: Budget, settings: dict[str, Any]) -> Solution:
     """Return a cover by rings within the best classes, which loses no more than these."""
     asked = problem.recoding
     assert isinstance(asked, Freeform)
     classes = EquivalenceClasses(asked.suppression, asked.most_suppressed, asked.suppression_price)
-    found = auto(problem.replace(recoding=classes), budget=budget, seed=seed, **settings)
+    found = auto(problem.replace(recoding=classes), budget=budget, **settings)
     assert isinstance(found.assignment, Classes)
     sets: list[Codes] = [np.empty(0, np.int32)] * problem.n
     for group in found.assignment.groups():
@@ -315,10 +303,9 @@ def _run(
     reason: str,
     problem: Problem,
     budget: Budget | None,
-    seed: int,
     settings: dict[str, Any],
 ) -> Solution:
-    spec = find_method(choice.name)
+    spec, seed = find_method(choice.name), settings["seed"]
     taken = {key: value for key, value in settings.items() if key in spec.takes}
     run, remarks = spec.load(), []
     few = problem.n <= REACH[settings["effort"]].few_concealed
@@ -344,20 +331,13 @@ def picked_method(problem: Problem, effort: str) -> str:
 
 def _pick(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
     """Return the methods to try, one after the other, and why."""
-    reach = REACH[effort]
-    name = problem.recoding.name
-    if name == "classes":
-        return _pick_classes(problem, effort)
-    if name == "freeform":
-        return _pick_freeform(problem, effort)
-    if name == "pattern":
-        return _pick_patterns(problem, effort)
-    if name == "pattern-levels":
-        return _pick_levels(problem, effort)
+    name, few = problem.recoding.name, REACH[effort].few_concealed
+    if name in _PICKS:
+        return _PICKS[name](problem, effort)
     if name == "full-domain":
         return (_Choice(name),), f"the method for {name}"
-    if name == "k-concealment" and problem.n > reach.few_concealed:
-        return (_Choice("k-concealment"),), f"more than {reach.few_concealed} records"
+    if name == "k-concealment" and problem.n > few:
+        return (_Choice("k-concealment"),), f"more than {few} records"
     return (_Choice("freeform-mip"),), f"the method for {name}"
 
 
@@ -495,3 +475,11 @@ def _possible_sets(problem: Problem, effort: str) -> int | None:
         return model_size(problem, "set-cover")
     except InputError:
         return None
+
+
+_PICKS: Mapping[str, Callable[[Problem, str], tuple[tuple[_Choice, ...], str]]] = {
+    "classes": _pick_classes,
+    "freeform": _pick_freeform,
+    "pattern": _pick_patterns,
+    "pattern-levels": _pick_levels,
+}
