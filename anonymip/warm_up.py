@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from anonymip.bounds.ladder import ladder_bound
 from anonymip.errors import AnonymipError, InputError, Interrupted
-from anonymip.instances import Microdata, census
+from anonymip.instances import census
 from anonymip.methods import METHODS, find_method, is_built_in
 from anonymip.methods.best_bound import ASCENT, BOUND
 from anonymip.problem import Problem
@@ -90,15 +90,11 @@ def run_for_kernels(name: str, budget: Budget) -> None:
     # With two columns rows repeat, which some methods make use of.
     tables = [census(n, m, seed=1) for n in sizes for m in (4, 2)]
     if "numeric" in spec.needs:
-        tables = [_numbers_of(table) for table in tables]
+        numbers = [tuple(a for a in one.attributes if a.kind == "numeric") for one in tables]
+        tables = [replace(a, attributes=b) for a, b in zip(tables, numbers, strict=True)]
     for table in tables:
         problem = Problem(table, k, _RECODINGS[spec.recoding]())
         publish(solve(problem, name, effort="quick", budget=budget.renewed(None)))
-
-
-def _numbers_of(table: Microdata) -> Microdata:
-    numbers = tuple(one for one in table.attributes if one.kind == "numeric")
-    return replace(table, attributes=numbers)
 
 
 def warm_up(

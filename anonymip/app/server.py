@@ -17,17 +17,8 @@ from pathlib import Path
 
 from anonymip.app.guard import Guard
 from anonymip.app.session import Desk
-from anonymip.errors import InputError
+from anonymip.errors import InputError, missing_extra
 from anonymip.runtime import worker_pool
-
-
-def refuse_missing() -> None:
-    """Refuse to go on where the page's library is not installed."""
-    if importlib.util.find_spec("nicegui") is None:
-        raise InputError(
-            "the page needs NiceGUI, which is not installed",
-            remedy="Install it: pip install 'anonymip[app]'",
-        )
 
 
 def guarded(folder: Path, port: int, token: str, once: str) -> Guard:
@@ -88,7 +79,8 @@ def serve(port: int, tell: Callable[[str], None], *, opens: bool) -> None:
     InputError
         If NiceGUI is not installed, or the port is taken.
     """
-    refuse_missing()
+    if importlib.util.find_spec("nicegui") is None:
+        raise missing_extra("app", "the page needs NiceGUI")
     import uvicorn
 
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)

@@ -13,7 +13,7 @@ from anonymip.errors import InputError
 
 if TYPE_CHECKING:
     from anonymip.objectives import MembersObjective, Objective, Suppressions
-    from anonymip.recodings import Apart, Cap, Diversity, Limit, Recoding
+    from anonymip.recodings import Apart, Diversity, Limit, Recoding
 
 
 @dataclass(frozen=True)
@@ -63,20 +63,23 @@ class Rules:
 
     def limits(self) -> tuple[Limit, ...]:
         """Return the limits of generalization."""
-        return (*map(_cap, self.caps or ()), *map(_apart, self.aparts or ()))
+        from anonymip.recodings import Cap
+
+        caps = (
+            _numbered(text, "cap", "ATTRIBUTE=MOST", "--cap age=10") for text in self.caps or ()
+        )
+        return (*(Cap(*cap) for cap in caps), *map(_apart, self.aparts or ()))
 
 
-def _cap(text: str) -> Cap:
-    attribute, equals, most = text.rpartition("=")
+def _numbered(text: str, what: str, form: str, example: str) -> tuple[str, float]:
+    """Return what stands before the last equals sign of a text, and the number behind it."""
+    named, equals, number = text.rpartition("=")
     try:
-        number = float(most)
+        if equals and named:
+            return named, float(number)
     except ValueError:
-        number = None
-    if not (equals and attribute) or number is None:
-        raise InputError(f"cap {text!r} is not ATTRIBUTE=MOST", remedy="For example --cap age=10")
-    from anonymip.recodings import Cap
-
-    return Cap(attribute, number)
+        pass
+    raise InputError(f"{what} {text!r} is not {form}", remedy=f"For example {example}")
 
 
 def _apart(text: str) -> Apart:
@@ -161,21 +164,15 @@ class StarRules:
         """Return the rules that options give, by the keys of the section."""
         from anonymip.recodings.patterns import listed_columns
 
-        rules: dict[str, Any] = {}
-        if self.suppress_at_most is not None:
-            rules["suppress_at_most"] = self.suppress_at_most
-        if self.never:
-            rules["never"] = [name for text in self.never for name in listed_columns(text)]
-        for key, texts in (("together", self.together), ("at_most_one", self.at_most_one)):
-            if texts:
-                rules[key] = [listed_columns(text) for text in texts]
-        for key, chosen in (
-            ("allow_all_stars", self.allow_all_stars),
-            ("single_use", self.single_use),
-        ):
-            if chosen:
-                rules[key] = True
-        return rules
+        rules: dict[str, Any] = {
+            "suppress_at_most": self.suppress_at_most,
+            "never": [name for text in self.never or () for name in listed_columns(text)],
+            "together": list(map(listed_columns, self.together or ())),
+            "at_most_one": list(map(listed_columns, self.at_most_one or ())),
+            "allow_all_stars": self.allow_all_stars or None,
+            "single_use": self.single_use or None,
+        }
+        return {key: one for key, one in rules.items() if one is not None and one != []}
 
     def most(self) -> int | float | None:
         """Return the number or share of records that may be suppressed, None if it is not given."""
@@ -324,17 +321,8 @@ def _priced(costs: Mapping[str, Any]) -> Suppressions:
 
 
 def _cost(text: str) -> tuple[str, float]:
-    columns, equals, cost = text.rpartition("=")
-    try:
-        number = float(cost)
-    except ValueError:
-        number = None
-    if not (equals and columns) or number is None:
-        raise InputError(
-            f"suppression cost {text!r} is not COLUMN=COST",
-            remedy="For example --suppression-cost age=2, or --suppression-cost age,zip=2.5",
-        )
-    return columns, number
+    example = "--suppression-cost age=2, or --suppression-cost age,zip=2.5"
+    return _numbered(text, "suppression cost", "COLUMN=COST", example)
 
 
 def _number_or_share(text: str) -> float:

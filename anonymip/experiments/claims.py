@@ -87,7 +87,13 @@ def check(record: Mapping[str, Any]) -> Claim:
     Its loss and the bound that it claims are not read: the sets are checked by the rules of the
     entry, and the loss is computed from them.
     """
-    entry = find_entry(_instance(record))
+    instance = record.get("instance") if isinstance(record, Mapping) else None
+    if not isinstance(instance, str) or not instance.startswith(PREFIX):
+        raise InputError(
+            f"the record's instance is {instance!r}, no entry of the library",
+            remedy=f"Write it by 'anonymip solve {PREFIX}NAME -k K --json FILE'",
+        )
+    entry = find_entry(instance)
     for name, wanted in (
         ("k", entry.k),
         ("recoding", entry.recoding),
@@ -130,16 +136,6 @@ def stage_release(entry: LibraryEntry, solution: Solution, outputs: Outputs) -> 
     file = release_file(entry.name)
     # Of a table of the library, which is public.
     outputs.write_text(json.dumps([record], separators=(",", ":")) + "\n", file, public=True)
-
-
-def _instance(record: Mapping[str, Any]) -> str:
-    name = record.get("instance") if isinstance(record, Mapping) else None
-    if not isinstance(name, str) or not name.startswith(PREFIX):
-        raise InputError(
-            f"the record's instance is {name!r}, no entry of the library",
-            remedy=f"Write it by 'anonymip solve {PREFIX}NAME -k K --json FILE'",
-        )
-    return name
 
 
 def _assignment(record: Mapping[str, Any], problem: Problem) -> Assignment:

@@ -89,25 +89,24 @@ class Comparison:
 
     def to_runs(self) -> pd.DataFrame:
         """Return the rows as an experiment's table has them, those without a solution as well."""
-        return frame_of(
-            [
-                tidy_row(run.solution, self.instance)
-                if isinstance(run, ComparisonRow)
-                else {**self._asked(), **_without_release(*run)}
-                for run in self._all_runs()
-            ]
-        )
+        return frame_of(self._rows(lambda found: tidy_row(found, self.instance)))
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return the rows as records for JSON; runs without a solution have their reason."""
-        records: list[dict[str, Any]] = []
-        for run in self._all_runs():
-            if isinstance(run, ComparisonRow):
-                (tidy,) = records_of(pd.DataFrame([tidy_row(run.solution, self.instance)]))
-                records.append({**tidy, **solution_record(run.solution, self.instance)})
-            else:
-                records.append({**self._asked(), **_without_release(*run)})
-        return records
+
+        def record(found: Solution) -> dict[str, Any]:
+            (tidy,) = records_of(pd.DataFrame([tidy_row(found, self.instance)]))
+            return {**tidy, **solution_record(found, self.instance)}
+
+        return self._rows(record)
+
+    def _rows(self, row_of: Callable[[Solution], dict[str, Any]]) -> list[dict[str, Any]]:
+        return [
+            row_of(run.solution)
+            if isinstance(run, ComparisonRow)
+            else {**self._asked(), **_without_release(*run)}
+            for run in self._all_runs()
+        ]
 
     def _asked(self) -> dict[str, Any]:
         """Return what all rows have in common."""

@@ -22,7 +22,7 @@ def solution_record(solution: Solution, instance: str) -> dict[str, Any]:
     """
     problem, bound = solution.problem, solution.bound
     return {
-        **_asked(problem, instance),
+        **asked_of(problem, instance),
         "method": solution.method,
         "options": dict(solution.options),
         "objective": solution.objective,
@@ -78,7 +78,7 @@ def _stars(solution: Solution) -> dict[str, Any]:
 def bound_record(problem: Problem, bound: Bound | None, instance: str) -> dict[str, Any]:
     """Return a bound without a solution as a record for JSON; what is unknown is null."""
     return {
-        **_asked(problem, instance),
+        **asked_of(problem, instance),
         "method": "bound" if bound is None else bound.method,
         "options": {},
         "objective": None,
@@ -107,7 +107,7 @@ def model_record(
     formulation`: whose model it is. `written`: what was written.
     """
     return {
-        **_asked(problem, instance),
+        **asked_of(problem, instance),
         "method": method,
         "objective_name": problem.objective.name,
         "formulation": formulation,
@@ -120,7 +120,10 @@ def model_record(
     }
 
 
-def _asked(problem: Problem, instance: str) -> dict[str, Any]:
+def asked_of(problem: Problem, instance: str) -> dict[str, Any]:
+    """Return what is asked of a table, as all records have it; ``mask`` of patterns alone."""
+    recoding = problem.recoding
+    mask = {"mask": describe_mask(recoding)} if isinstance(recoding, PatternGuided) else {}
     return {
         "instance": instance,
         "n": problem.n,
@@ -129,15 +132,8 @@ def _asked(problem: Problem, instance: str) -> dict[str, Any]:
         "recoding": problem.recoding.name,
         "diversity": None if problem.diversity is None else str(problem.diversity),
         "limits": [str(limit) for limit in problem.limits],
-        **_mask(problem),
+        **mask,
     }
-
-
-def _mask(problem: Problem) -> dict[str, Any]:
-    """Return ``mask``, the rules of stars; nothing of other recodings."""
-    if not isinstance(problem.recoding, PatternGuided):
-        return {}
-    return {"mask": describe_mask(problem.recoding)}
 
 
 def markdown_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

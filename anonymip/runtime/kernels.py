@@ -188,42 +188,26 @@ class Announcement:
             _LOG.warning("compiling about %d %s, once; about %.0f s", count, what, seconds)
 
 
-class _PausedCollector:
-    """Keeps Python's garbage collector from running while numba compiles, one kernel at a time.
-
-    What numba makes of a kernel it holds until the kernel is done: a million objects that were
-    looked at again and again, for a sixth of all compilation.
-    """
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._was_on = False
-
-    def pause(self) -> None:
-        """Let it rest; kernels that a kernel calls are compiled within."""
-        if self._depth == 0:
-            self._was_on = gc.isenabled()
-            gc.disable()
-        self._depth += 1
-
-    def go_on(self) -> None:
-        """Let it run again when the outermost kernel is done."""
-        self._depth -= 1
-        if self._depth == 0 and self._was_on:
-            gc.enable()
-
-
 class _Compilations(event.Listener):
-    """Has the clock count while numba compiles, counts the kernels, and tells who listens."""
+    """Has the clock count while numba compiles, counts the kernels, and tells who listens.
+
+    Python's garbage collector rests meanwhile. What numba makes of a kernel it holds until the
+    kernel is done: a million objects that were looked at again and again, for a sixth of all
+    compilation.
+    """
 
     def __init__(self) -> None:
         self.announcement: Announcement | None = None
         #: Kernels that Python calls, compiled in this process.
         self.count = 0
-        self._collector = _PausedCollector()
+        #: Compilations that go on, each within another; whether the collector runs after them.
+        self._depth, self._collects = 0, False
 
     def on_start(self, event: Any) -> None:
-        self._collector.pause()
+        if self._depth == 0:
+            self._collects = gc.isenabled()
+            gc.disable()
+        self._depth += 1
         # Begun first: numba says the end also of what is stopped here.
         outermost = compilation_clock.begin()
         stop_compilation_in_time(begins=outermost)
@@ -235,7 +219,9 @@ class _Compilations(event.Listener):
 
     def on_end(self, event: Any) -> None:
         compilation_clock.end()
-        self._collector.go_on()
+        self._depth -= 1
+        if self._depth == 0 and self._collects:
+            gc.enable()
 
 
 class _Passes(event.Listener):

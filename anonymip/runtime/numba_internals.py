@@ -160,7 +160,8 @@ class _InlineClosures(_closures):  # type: ignore[misc]
     _name = "inline_closures"
 
     def run_pass(self, state: Any) -> bool:
-        return _has(state, ("make_function", "build_list")) and super().run_pass(state)
+        found = next(_assigned(state, ("make_function", "build_list")), None)
+        return found is not None and super().run_pass(state)
 
 
 @_lowering_pass
@@ -176,10 +177,6 @@ class _ArrayExpressions(_rewrites):  # type: ignore[misc]
         )
         strings = any(isinstance(kind, types.UnicodeType) for kind in state.typemap.values())
         return (arrays or strings) and super().run_pass(state)
-
-
-def _has(state: Any, operations: tuple[str, ...]) -> bool:
-    return next(_assigned(state, operations), None) is not None
 
 
 def _assigned(state: Any, operations: tuple[str, ...]) -> Iterator[Any]:

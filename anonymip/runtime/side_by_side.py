@@ -48,7 +48,7 @@ def run_side_by_side(
     in_processes: bool,
     phase: str,
     by_task: bool = False,
-    said_of: Callable[[T], Mapping[str, Any]] | None = None,
+    said_of: Callable[[T], Mapping[str, Any]] = lambda _: {},
 ) -> list[T]:
     """Run computations at the same time and return what they return, in their order.
 
@@ -133,14 +133,13 @@ def _one_by_one(
     run: Callable[[int, Task[T]], T],
     budget: Budget,
     phase: str,
-    said_of: Callable[[T], Mapping[str, Any]] | None,
+    said_of: Callable[[T], Mapping[str, Any]],
 ) -> list[T]:
     """Run the tasks in the caller's thread; none hears of an interrupt while it runs."""
     found = []
     for number, task in enumerate(tasks):
         found.append(run(number, task))
-        said = {} if said_of is None else said_of(found[-1])
-        budget.report(phase, **{"done": number + 1, "total": len(tasks), **said})
+        budget.report(phase, **{"done": number + 1, "total": len(tasks), **said_of(found[-1])})
     return found
 
 
@@ -150,7 +149,7 @@ def _attend(
     budgets: list[Budget],
     reports: list[Progress | None] | None,
     phase: str,
-    said_of: Callable[[T], Mapping[str, Any]] | None,
+    said_of: Callable[[T], Mapping[str, Any]],
 ) -> None:
     """Wait for the tasks; hand an interrupt on, report what they do together or how many ended."""
     open_ones, ended = set(futures), 0
@@ -160,8 +159,7 @@ def _attend(
             found = future.result()
             ended += 1
             if reports is None:
-                said = {} if said_of is None else said_of(found)
-                budget.report(phase, **{"done": ended, "total": len(futures), **said})
+                budget.report(phase, **{"done": ended, "total": len(futures), **said_of(found)})
         if budget.is_interrupted:
             for own in budgets:
                 own.interrupt()

@@ -49,13 +49,14 @@ class WorkerProcess:
     def __init__(self) -> None:
         # Not unlinked by name: the file vanishes when both processes have closed it.
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `end`
+        before = os.environ.get("PYTHONPATH")
         # -P: a module in the working directory must not shadow those of the standard library.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "anonymip.runtime.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={**os.environ, "PYTHONPATH": _python_path()},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (_FOLDER, before)))},
             start_new_session=True,
         )
         self._inbox: queue.SimpleQueue[object] = queue.SimpleQueue()
@@ -139,11 +140,6 @@ class WorkerProcess:
                 with suppress(OSError):  # what was never written is of no use now
                     stream.close()
         self._errors.close()
-
-
-def _python_path() -> str:
-    before = os.environ.get("PYTHONPATH")
-    return _FOLDER if not before else os.pathsep.join((_FOLDER, before))
 
 
 T = TypeVar("T")

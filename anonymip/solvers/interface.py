@@ -102,12 +102,15 @@ class SolverOptions:
             ),
         }
         for name, (holds, remedy) in allowed.items():
-            _require(holds, name, getattr(self, name), remedy)
+            if not holds:
+                named = argument(name, option="--gap" if name == "relative_gap" else None)
+                raise InputError(f"{named} is {getattr(self, name)!r}", remedy=remedy)
         for name in self.solver_options:
-            named = isinstance(name, str) and bool(name)
-            _require(
-                named, "solver_options", name, "Name each option by the solver's own name for it"
-            )
+            if not isinstance(name, str) or not name:
+                raise InputError(
+                    f"{argument('solver_options')} is {name!r}",
+                    remedy="Name each option by the solver's own name for it",
+                )
         if self.log is not None:
             object.__setattr__(self, "log", Path(self.log))
         # A copy: the caller's mapping may change later, a frozen object must not.
@@ -119,12 +122,6 @@ class SolverOptions:
     def log_file(self) -> Path | None:
         """The file of the solver's log; None for no log."""
         return None if self.log is None else Path(self.log)
-
-
-def _require(holds: bool, name: str, value: object, remedy: str) -> None:
-    if not holds:
-        named = argument(name, option="--gap" if name == "relative_gap" else None)
-        raise InputError(f"{named} is {value!r}", remedy=remedy)
 
 
 def _is_whole(value: object) -> bool:

@@ -235,22 +235,18 @@ def _solve_scaled(
     listener = budget.progress
     if listener is not None:
         report = listener
-        budget = replace(
-            budget, progress=lambda message: report(_unscaled(message, factor, offset))
-        )
+
+        def unscaled(message: Progress) -> None:
+            incumbent = _in_units(message.incumbent, factor, offset)
+            bound = _in_units(message.bound, factor, offset)
+            report(replace(message, incumbent=incumbent, bound=bound))
+
+        budget = replace(budget, progress=unscaled)
     result = _solve_form(scaled, adapter, options, start, budget)
     return replace(
         result,
         objective=None if result.values is None else form.objective(result.values),
         bound=_in_units(result.bound, factor, offset),
-    )
-
-
-def _unscaled(message: Progress, factor: float, offset: float) -> Progress:
-    return replace(
-        message,
-        incumbent=_in_units(message.incumbent, factor, offset),
-        bound=_in_units(message.bound, factor, offset),
     )
 
 

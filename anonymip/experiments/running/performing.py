@@ -24,6 +24,7 @@ from anonymip.errors import (
     fault_of,
 )
 from anonymip.experiments.measures import measures_of
+from anonymip.experiments.records import asked_of
 from anonymip.experiments.running.runs import BOUND, COLUMNS, Run, digest, surroundings
 from anonymip.experiments.running.sources import TableSource
 from anonymip.instances import Microdata
@@ -205,14 +206,10 @@ def solution_row(solution: Solution) -> Row:
 def tidy_row(solution: Solution, instance: str) -> Row:
     """Return the row of a solution that was found outside of an experiment."""
     problem = solution.problem
+    asked = asked_of(problem, instance)
     found: Row = {
-        "instance": instance,
-        "n": problem.n,
-        "m": problem.m,
-        "k": problem.k,
-        "recoding": problem.recoding.name,
-        "diversity": None if problem.diversity is None else str(problem.diversity),
-        "limits": json.dumps([str(limit) for limit in problem.limits]),
+        **asked,
+        "limits": json.dumps(asked["limits"]),
         "objective_name": problem.objective.name,
         "method": solution.method,
         "label": solution.method,
@@ -222,8 +219,8 @@ def tidy_row(solution: Solution, instance: str) -> Row:
         "table_sha256": table_digest(problem.microdata),
     }
     # Runs are measured by the optimum of their own problem; the recoding's text has its rules.
-    asked = ("table_sha256", "k", "objective_name", "diversity", "limits")
-    found["problem"] = digest(recoding=repr(problem.recoding), **{one: found[one] for one in asked})
+    own = ("table_sha256", "k", "objective_name", "diversity", "limits")
+    found["problem"] = digest(recoding=repr(problem.recoding), **{one: found[one] for one in own})
     return {name: found.get(name) for name in COLUMNS}
 
 

@@ -131,7 +131,7 @@ class Run:
         table = replace(self.table, name=None, samples=None)
         samples = self.table.samples
         return digest(
-            table=asked_only(table),
+            table={name: one for name, one in vars(table).items() if one not in (None, ())},
             sample=None if samples is None else [samples.size, samples.seed, self.sample],
             k=self.k,
             recoding=self.recoding,
@@ -157,11 +157,6 @@ class Run:
             if self.choice is None
             else [settings.gap, settings.solver, settings.threads, self.seed],
         )
-
-
-def asked_only(table: TableSource) -> dict[str, Any]:
-    """Return the fields of a table that are given."""
-    return {name: value for name, value in vars(table).items() if value not in (None, ())}
 
 
 def digest(**parts: Any) -> str:

@@ -153,7 +153,7 @@ _KINDS: dict[str, Kind] = {
 _NUMERIC_ONLY = ("width", "lower", "upper")
 #: What stands for all attributes where a function goes through whatever there is.
 _ANY: dict[str, Kind] = {"number": "numeric", "category": "categorical"}
-_ROWS = 12
+_ROWS, _GROUPS = 12, ("low", "low", "low", "mid", "mid", "high", "high")
 
 
 class _Recorder:
@@ -223,11 +223,7 @@ def small_table(kinds: Mapping[str, Kind]) -> Microdata:
             attributes.append(Attribute(name, domain=(0, 6), integer=True))
         else:
             columns[name] = [f"v{code}" for code in codes]
-            hierarchy = _small_hierarchy() if kind == "hierarchical" else None
+            tree = Hierarchy(tuple((f"v{code}", group, "*") for code, group in enumerate(_GROUPS)))
+            hierarchy = tree if kind == "hierarchical" else None
             attributes.append(Attribute(name, kind, hierarchy=hierarchy))
     return Microdata(pd.DataFrame(columns), tuple(attributes))
-
-
-def _small_hierarchy() -> Hierarchy:
-    groups = ("low", "low", "low", "mid", "mid", "high", "high")
-    return Hierarchy(tuple((f"v{code}", group, "*") for code, group in enumerate(groups)))

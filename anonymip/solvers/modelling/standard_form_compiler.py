@@ -55,7 +55,8 @@ def _compiled(model: ConcreteModel, indicators: Indicators) -> tuple[Any, list[A
         try:
             compiled = LinearStandardFormCompiler().write(model, mixed_form=True)
         except InfeasibleConstraintException as error:
-            void = _conditional_constants(model, indicators)
+            broken = _broken_constants(model)
+            void = [one for one in broken if indicators.of(one) is not None]
             if not void:
                 raise _constant_constraint(model) from error
             for constraint in void:
@@ -206,15 +207,6 @@ def _cannot_hold(name: str) -> NoSolution:
         f"constraint {name} has no free variable and does not hold",
         remedy="Unfix a variable in it, or deactivate it",
     )
-
-
-def _conditional_constants(model: ConcreteModel, indicators: Indicators) -> list[Any]:
-    """Return the constant constraints with an indicator that do not hold."""
-    return [
-        constraint
-        for constraint in _broken_constants(model)
-        if indicators.of(constraint) is not None
-    ]
 
 
 def _constant_constraint(model: ConcreteModel) -> NoSolution | InputError:
