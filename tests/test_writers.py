@@ -442,7 +442,7 @@ RUNS = (
     Run(
         "certify",
         command("certify", *TABLE, "-o", "new/proof.json", "--json", "new/record.json"),
-        ("cli/modelling.py:certify", "exact/certifying/certificate.py:Certificate.stage", JSON),
+        ("cli/answers.py:certify", "exact/certifying/certificate.py:Certificate.stage", JSON),
         private=("new/proof.json", "new/record.json"),
         public=("new/check.py",),
     ),

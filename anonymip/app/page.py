@@ -12,7 +12,7 @@ from fastapi import FastAPI, HTTPException
 from fastapi.responses import FileResponse, RedirectResponse, Response
 from nicegui import run, ui
 
-from anonymip.app import choice_step, question_step, release_step, save_step, table_step
+from anonymip.app import choice_step, question_step, release_step, table_step
 from anonymip.app.parts import Page, button, heading
 from anonymip.app.session import Desk, Session
 from anonymip.app.texts import say, words
@@ -25,7 +25,7 @@ _STEPS: dict[str, Callable[[Page], None]] = {
     "question": question_step.show,
     "choice": choice_step.show,
     "release": release_step.show,
-    "save": save_step.show,
+    "save": release_step.show_files,
 }
 #: A report is somebody's page where it came with a project: it loads nothing and runs nothing.
 _REPORT = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"

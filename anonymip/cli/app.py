@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from anonymip._version import __version__
-from anonymip.cli import answers, experiments, hierarchies, inventory, modelling, tasks
+from anonymip.cli import answers, experiments, hierarchies, inventory, tasks
 from anonymip.cli.arguments import spread, timed_by
 from anonymip.cli.console import err, out, say, showing_records, showing_warnings
 from anonymip.cli.tables import hide_passwords
@@ -85,9 +85,9 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "compare": experiments.compare,
         "experiment": experiments.experiment,
         "bound": answers.bound,
-        "certify": modelling.certify,
-        "check-certificate": modelling.check_certificate,
-        "export": modelling.export,
+        "certify": answers.certify,
+        "check-certificate": answers.check_certificate,
+        "export": answers.export,
         "objective": inventory.objective,
     },
     "What there is": {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +13,7 @@ from anonymip.errors import AnonymipError, InputError, MemoryShort
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.compilation import in_force, run_in_force
 from anonymip.runtime.memory import ran_out
-from anonymip.runtime.worker_pool import Killed, can_isolate, run_isolated
+from anonymip.runtime.worker_pool import Killed, can_isolate, content_of, run_isolated
 from anonymip.status import Stopped
 
 T = TypeVar("T")
@@ -37,7 +36,7 @@ def workers_of(jobs: int) -> int:
 
 def can_be_sent(task: Task[T]) -> bool:
     """Return whether a task can be handed to another process."""
-    return _content(task) is not None
+    return content_of(task) is not None
 
 
 def run_side_by_side(
@@ -66,7 +65,7 @@ def run_side_by_side(
     workers = min(jobs, len(tasks))
     contents: list[bytes | None] = [None] * len(tasks)
     if in_processes and workers > 1 and can_isolate():
-        contents = [_content(task) for task in tasks]
+        contents = [content_of(task) for task in tasks]
     in_processes = None not in contents
     reports: list[Progress | None] = [None] * len(tasks)
     budgets: list[Budget] = []
@@ -171,14 +170,6 @@ def _attend(
                 total=sum(message.total or 0 for message in known),
                 incumbent=sum(message.incumbent or 0.0 for message in known),
             )
-
-
-def _content(task: Task[T]) -> bytes | None:
-    """Return a task as bytes; None if it cannot leave this process."""
-    try:
-        return pickle.dumps(task)
-    except (pickle.PicklingError, AttributeError, TypeError, InputError):
-        return None
 
 
 def _in_process(task: Task[T], content: bytes, budget: Budget, unwanted: threading.Event) -> T:

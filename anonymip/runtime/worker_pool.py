@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeVar, cast
 
-from anonymip.errors import AnonymipError, SolverError, argument
+from anonymip.errors import AnonymipError, InputError, SolverError, argument
 from anonymip.runtime import messages
 from anonymip.runtime.budget import GRACE, Budget, compilation_clock
 from anonymip.status import Stopped
@@ -230,6 +230,14 @@ if hasattr(os, "register_at_fork"):
 def can_isolate() -> bool:
     """Return whether this process knows an interpreter to run a worker with."""
     return bool(sys.executable) and not getattr(sys, "frozen", False)
+
+
+def content_of(task: Callable[[Budget], object]) -> bytes | None:
+    """Return a task as bytes; None if it cannot leave this process."""
+    try:
+        return pickle.dumps(task)
+    except (pickle.PicklingError, AttributeError, TypeError, InputError):
+        return None
 
 
 def prepare() -> None:

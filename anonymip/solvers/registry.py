@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -25,7 +24,14 @@ from anonymip.extensions import Extensions
 from anonymip.files import start_growing
 from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import Budget, Progress
-from anonymip.runtime.worker_pool import Killed, can_isolate, keep_log, prepare, run_isolated
+from anonymip.runtime.worker_pool import (
+    Killed,
+    can_isolate,
+    content_of,
+    keep_log,
+    prepare,
+    run_isolated,
+)
 from anonymip.solvers.interface import Availability, Solver, SolverOptions, SolverResult
 from anonymip.solvers.modelling.checked_results import (
     check_result,
@@ -333,9 +339,7 @@ def _is_isolated(adapter: Solver) -> bool:
 
 def _run(solve: _Solve, budget: Budget) -> SolverResult:
     adapter, options = solve.adapter, solve.options
-    content = None
-    if _is_isolated(adapter):
-        content = _pickled(solve)
+    content = content_of(solve) if _is_isolated(adapter) else None
     if content is None:
         return _run_here(solve, budget)
     began = time.monotonic()
@@ -356,14 +360,6 @@ def _run_here(solve: _Solve, budget: Budget) -> SolverResult:
             f"{solve.adapter.name} failed with {type(error).__name__}: {error}",
             remedy=f"Try another solver; {keep_log()}",
         ) from error
-
-
-def _pickled(solve: _Solve) -> bytes | None:
-    """Return the task as bytes, or None if it cannot leave this process."""
-    try:
-        return pickle.dumps(solve)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return None
 
 
 def _shorter(limit: float | None, remaining: float | None) -> float | None:

@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from anonymip import Apart, Cap, Diversity, EquivalenceClasses, load_instance
-from anonymip.cli import answers, experiments, inventory, modelling, tasks
+from anonymip.cli import answers, experiments, inventory, tasks
 from anonymip.cli import arguments as given
 from anonymip.cli.app import app
 from anonymip.cli.arguments import FIRST, PANELS, spread
@@ -253,7 +253,7 @@ def test_a_command_takes_the_options_of_its_groups() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [tasks.anonymize, answers.solve, experiments.compare, answers.bound, modelling.export],
+    [tasks.anonymize, answers.solve, experiments.compare, answers.bound, answers.export],
     ids=lambda command: command.__name__,
 )
 def test_what_is_asked_is_asked_alike(command: Any) -> None:

@@ -122,7 +122,7 @@ def test_a_model_and_its_record_are_written_as_a_whole(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     before = shell.files()
-    monkeypatch.setattr("anonymip.cli.modelling.write_json", fill)
+    monkeypatch.setattr("anonymip.cli.answers.write_json", fill)
     result = shell(
         "export", "people.csv", *shell.roles, "-k", 3, "-o", "model.nl", "--json", "m.json"
     )

@@ -233,7 +233,10 @@ class CbcSolver:
             left = None
             if options.time_limit is not None:
                 left = max(0.1, options.time_limit - (time.monotonic() - began))
-            arguments = [program, *_arguments(options, left), *own, *_actions(has_start)]
+            arguments = [program, *_arguments(options, left), *own]
+            arguments += ["-mipstart", "start.txt"] if has_start else []
+            arguments += ["-printingOptions", "all", "-solve", "-solution", "solution.txt"]
+            arguments += ["-saveSolution", "solution.bin"]
             log = folder / "cbc.log" if options.log_file is None else options.log_file
             run = _run(arguments, folder, log, left, form, budget)
             return _result(form, folder, log, run, began, _version(program))
@@ -313,12 +316,6 @@ def _arguments(options: SolverOptions, time_limit: float | None) -> list[str]:
     if options.threads > 1:
         arguments += ["-threads", str(options.threads)]
     return arguments
-
-
-def _actions(has_start: bool) -> list[str]:
-    start = ["-mipstart", "start.txt"] if has_start else []
-    files = ["-solution", "solution.txt", "-saveSolution", "solution.bin"]
-    return [*start, "-printingOptions", "all", "-solve", *files]
 
 
 @dataclass(frozen=True)
