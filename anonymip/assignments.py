@@ -10,13 +10,25 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from anonymip.errors import InvalidAssignment
 from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.frozen import Frozen
 
 SUPPRESSED = -1  # label of a record that is suppressed as a whole
+
+
+def _marks(given: ArrayLike, what: str, mark: str) -> NDArray[np.integer]:
+    """Return a vector of whole numbers, -1 for suppressed records; refuse anything else."""
+    found = np.asarray(given)
+    if found.ndim != 1 or not np.issubdtype(found.dtype, np.integer):
+        raise InvalidAssignment(None, f"{what}s are not a vector of integers")
+    if len(found) and found.min() < SUPPRESSED:
+        raise InvalidAssignment(
+            int(found.argmin()), f"{what} below -1, the {mark} of suppressed records"
+        )
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +50,7 @@ class Classes(Frozen):
     labels: Codes
 
     def __post_init__(self) -> None:
-        given = np.asarray(self.labels)
-        if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
-            raise InvalidAssignment(None, "class labels are not a vector of integers")
-        if len(given) and given.min() < SUPPRESSED:
-            raise InvalidAssignment(
-                int(given.argmin()), "class label below -1, the label of suppressed records"
-            )
+        given = _marks(self.labels, "class label", "label")
         labels = np.full(len(given), SUPPRESSED, np.int32)
         kept = given != SUPPRESSED
         _, first, inverse = np.unique(given[kept], return_index=True, return_inverse=True)
@@ -306,14 +312,7 @@ class Patterns(Frozen):
     index: Codes
 
     def __post_init__(self) -> None:
-        given = np.asarray(self.index)
-        if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
-            raise InvalidAssignment(None, "patterns are not a vector of integers")
-        if len(given) and given.min() < SUPPRESSED:
-            raise InvalidAssignment(
-                int(given.argmin()), "pattern below -1, the mark of suppressed records"
-            )
-        index = given.astype(np.int32)
+        index = _marks(self.index, "pattern", "mark").astype(np.int32)
         index.setflags(write=False)
         object.__setattr__(self, "index", index)
 

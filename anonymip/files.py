@@ -103,13 +103,24 @@ class Outputs:
         for action in self._then:
             action()
 
-    def refusal(self, error: OSError) -> InputError:
-        """Return the error of a disk without room for these files."""
-        names = ", ".join(str(output.target) for output in self._outputs)
-        return InputError(
-            f"cannot write {names}: {error.strerror}",
+    @property
+    def names(self) -> str:
+        """The files meant, for people."""
+        return ", ".join(str(output.target) for output in self._outputs)
+
+
+@contextmanager
+def _refusing_no_room(names: Callable[[], str]) -> Iterator[None]:
+    """Refuse files, by their names, that a disk has no room for."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise InputError(
+            f"cannot write {names()}: {error.strerror}",
             remedy="Free some space, or write elsewhere; none of it was put in place",
-        )
+        ) from error
 
 
 @contextmanager
@@ -126,15 +137,11 @@ def writing(outputs: Outputs | None = None) -> Iterator[Outputs]:
         yield outputs
         return
     with ExitStack() as stack:
-        outputs = Outputs(stack)
-        try:
-            yield outputs
-            outputs.sync()
-        except OSError as error:
-            if error.errno not in _NO_ROOM:
-                raise
-            raise outputs.refusal(error) from error
-        outputs.put_in_place()
+        made = Outputs(stack)
+        with _refusing_no_room(lambda: made.names):
+            yield made
+            made.sync()
+        made.put_in_place()
 
 
 @contextmanager
@@ -170,15 +177,8 @@ def scratch_folder(beside: Path) -> Iterator[Path]:
         stack.callback(os.close, handle)
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX)
-        try:
+        with _refusing_no_room(lambda: str(beside)):
             yield folder
-        except OSError as error:
-            if error.errno not in _NO_ROOM:
-                raise
-            raise InputError(
-                f"cannot write {beside}: {error.strerror}",
-                remedy="Free some space, or write elsewhere; none of it was put in place",
-            ) from error
 
 
 def _sweep_folders(folder: Path) -> None:

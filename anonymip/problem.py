@@ -118,23 +118,18 @@ class Problem(Frozen):
                 f"objective is a {type(self.objective).__name__}",
                 remedy="Decorate the function with @anonymip.objective",
             )
-        _ = self.compiled
-        self._check_suppression()
+        price = self.compiled.suppression_price
+        if getattr(self.recoding, "suppression", False) and np.isnan(price):
+            raise UnsupportedObjective(
+                f"objective {self.objective.name!r} has no loss of a suppressed record",
+                remedy="Do not allow suppression, or give the objective a suppression_price",
+            )
         self._count_units()
         self._check_diversity()
         refuse_unfit_recoding = getattr(self.recoding, "refuse_unfit", None)
         if refuse_unfit_recoding is not None:
             refuse_unfit_recoding(self)
         refuse_unfit(self.microdata, self.limits)
-
-    def _check_suppression(self) -> None:
-        if getattr(self.recoding, "suppression", False) and np.isnan(
-            self.compiled.suppression_price
-        ):
-            raise UnsupportedObjective(
-                f"objective {self.objective.name!r} has no loss of a suppressed record",
-                remedy="Do not allow suppression, or give the objective a suppression_price",
-            )
 
     def _count_units(self) -> None:
         """Have k count units, if the table names them."""

@@ -382,25 +382,20 @@ class Solution(Frozen):
         return "\n".join(lines)
 
     def _sets_line(self) -> list[str]:
-        if isinstance(self.assignment, Cover):
-            if not len(self.sizes):
-                return []
-            low, high = self.sizes.min(), self.sizes.max()
-            covered = f"{low}" if low == high else f"{low} to {high}"
-            may = getattr(self.problem.recoding, "suppression", False)
-            out = f", {self.assignment.suppressed} suppressed" if may else ""
-            return [f"every published record covers {covered} records{out}"]
-        sizes = self.sizes
+        sizes, left_out = self.sizes, self.assignment.suppressed
         if not len(sizes):
             return []
-        may_suppress = self.suppressed or getattr(self.problem.recoding, "suppression", False)
-        suppressed = f", {self.suppressed} suppressed" if may_suppress else ""
-        if self.suppressed and not self.assignment.suppressed:
-            suppressed = f", {self.suppressed} rows of stars only"
-        classes = "1 class" if len(sizes) == 1 else f"{len(sizes)} classes"
         low, high = sizes.min(), sizes.max()
         held = f"{low}" if low == high else f"{low} to {high}"
-        return [f"{classes} of {held} records{suppressed}"]
+        may = getattr(self.problem.recoding, "suppression", False)
+        if isinstance(self.assignment, Cover):
+            out = f", {left_out} suppressed" if may else ""
+            return [f"every published record covers {held} records{out}"]
+        out = f", {self.suppressed} suppressed" if self.suppressed or may else ""
+        if self.suppressed and not left_out:
+            out = f", {self.suppressed} rows of stars only"
+        classes = "1 class" if len(sizes) == 1 else f"{len(sizes)} classes"
+        return [f"{classes} of {held} records{out}"]
 
     def to_frame(self) -> pd.DataFrame:
         """Return what is published, one row per original record, for analysis.

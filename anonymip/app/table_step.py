@@ -258,11 +258,9 @@ class _Card:
             self._session.amend(hierarchy, "keep", numbers)
 
         self._text("card.shown", ", ".join(map(str, hierarchy.get("keep", []))), keep, "wide")
-        button(say("card.as_file"), self._as_file).classes("wide")
+        act = partial(self._page.act, self._session.write_hierarchy, self._name)
+        button(say("card.as_file"), act).classes("wide")
         told(say("card.as_file_hint"), "soft wide")
-
-    def _as_file(self) -> None:
-        self._page.act(self._session.write_hierarchy, self._name)
 
     def _groups(self, hierarchy: dict[str, Any]) -> None:
         groups = {one: name for name, values in hierarchy["groups"].items() for one in values}

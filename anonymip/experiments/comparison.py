@@ -101,12 +101,15 @@ class Comparison:
         return self._rows(record)
 
     def _rows(self, row_of: Callable[[Solution], dict[str, Any]]) -> list[dict[str, Any]]:
-        return [
-            row_of(run.solution)
-            if isinstance(run, ComparisonRow)
-            else {**self._asked(), **_without_release(*run)}
-            for run in self._all_runs()
-        ]
+        rows = []
+        for run in self._all_runs():
+            if isinstance(run, ComparisonRow):
+                rows.append(row_of(run.solution))
+                continue
+            k, method, reason = run
+            named = {"k": k, "method": method, "label": method, "objective": None, "loss": None}
+            rows.append({**self._asked(), **named, "status": NOTHING, "reason": reason})
+        return rows
 
     def _asked(self) -> dict[str, Any]:
         """Return what all rows have in common."""
@@ -146,12 +149,6 @@ class Comparison:
             runs += [row for row in self.rows if row.solution.problem.k == k]
             runs += [failure for failure in self.failures if failure[0] == k]
         return runs
-
-
-def _without_release(k: int, method: str, reason: str) -> dict[str, Any]:
-    """Return what is known of a run that found nothing; the loss is null."""
-    named = {"k": k, "method": method, "label": method}
-    return {**named, "objective": None, "loss": None, "status": NOTHING, "reason": reason}
 
 
 #: The columns of a comparison's table that stand before those of an experiment's.

@@ -131,21 +131,21 @@ class Leaderboard:
                 measured.setdefault((one.entry.recoding, one.method), []).append(one)
         recodings = list(dict.fromkeys(recoding for recoding, _ in measured))
 
-        def mean(runs: list[Standing]) -> float:
-            return statistics.fmean(run.distance or 0.0 for run in runs)
+        def distances(runs: list[Standing]) -> list[float]:
+            return [run.distance or 0.0 for run in runs]
 
         ranked = sorted(
-            measured.items(), key=lambda item: (recodings.index(item[0][0]), mean(item[1]))
+            measured.items(),
+            key=lambda item: (recodings.index(item[0][0]), statistics.fmean(distances(item[1]))),
         )
+        figures = (statistics.fmean, statistics.median, max)
         return [
             [
                 recoding,
                 method,
                 str(len(runs)),
-                str(sum((run.distance or 0.0) <= OPTIMALITY_RELATIVE for run in runs)),
-                f"{100 * mean(runs):.2f} %",
-                f"{100 * statistics.median(run.distance or 0.0 for run in runs):.2f} %",
-                f"{100 * max(run.distance or 0.0 for run in runs):.2f} %",
+                str(sum(one <= OPTIMALITY_RELATIVE for one in distances(runs))),
+                *(f"{100 * figure(distances(runs)):.2f} %" for figure in figures),
                 f"{sum(run.seconds for run in runs):.2f}",
             ]
             for (recoding, method), runs in ranked

@@ -103,8 +103,9 @@ def bound_of_any_number(
     try:
         if bounds[-1] is None:
             bounds.append(nearest_neighbour_bound(problem, effort="quick", budget=budget))
-        if _is_closed(releases, bounds[-1]):
-            return bounds[-1]
+        found = bounds[-1]
+        if found is not None and any(one.with_bound(found).is_optimal for one in releases):
+            return found
         highest, solved = relaxation_bound(
             problem, releases, effort=effort, budget=budget, tried=tried
         )
@@ -142,11 +143,6 @@ def _bounding(method: str) -> MethodSpec:
 
 def _bounds(spec: MethodSpec) -> bool:
     return any(option.name == "bound_only" for option in spec.options)
-
-
-def _is_closed(releases: Sequence[Solution], bound: Bound | None) -> bool:
-    """Return whether a bound proves one of the releases optimal."""
-    return bound is not None and any(one.with_bound(bound).is_optimal for one in releases)
 
 
 def best_bound_in_time(

@@ -191,7 +191,12 @@ def _pair_losses(
     levels: tuple[NDArray[np.generic], ...],
 ) -> Floats:
     level = levels[attribute].astype(np.float64) - domains.origin[attribute]
-    _refuse_large(len(level), f"non-linear in the range of {domains.names[attribute]!r}")
+    if len(level) ** 2 > LARGEST_PAIR_TABLE:
+        raise NotSeparable(
+            f"the objective is non-linear in the range of {domains.names[attribute]!r}, which has "
+            f"{len(level)} distinct values; tables hold at most {int(LARGEST_PAIR_TABLE**0.5)}",
+            remedy="Use a linear term, or fewer values",
+        )
     lower, upper = np.meshgrid(level, level, indexing="ij")
     values: dict[Basis, Floats] = {(attribute, "lower"): lower, (attribute, "upper"): upper}
     losses = linear[0] * lower + linear[1] * upper
@@ -294,16 +299,6 @@ def _losses_of_nodes(
         losses = losses + term.evaluate(values)
     _refuse_undefined(losses, domains.names[attribute])
     return losses
-
-
-def _refuse_large(levels: int, what: str) -> None:
-    """Refuse a table of all pairs of too many values."""
-    if levels**2 > LARGEST_PAIR_TABLE:
-        raise NotSeparable(
-            f"the objective is {what}, which has {levels} distinct values; tables hold at most "
-            f"{int(LARGEST_PAIR_TABLE**0.5)}",
-            remedy="Use a linear term, or fewer values",
-        )
 
 
 def _refuse_undefined(losses: Floats, name: str) -> None:

@@ -92,18 +92,14 @@ def _as_objective(found: object, place: str) -> Objective | MembersObjective | N
     if isinstance(found, Objective | MembersObjective):
         return found
     if isinstance(found, type) and issubclass(found, Objective | MembersObjective):
-        return _instance(place, found)
+        try:
+            return found()
+        except TypeError as error:
+            raise InputError(
+                f"{place}: {found.__name__} cannot be made without arguments: {error}",
+                remedy="Name an instance of it, and give it name and loss",
+            ) from error
     return FunctionObjective(found) if callable(found) else None
-
-
-def _instance(place: str, kind: type[Objective | MembersObjective]) -> Objective | MembersObjective:
-    try:
-        return kind()
-    except TypeError as error:
-        raise InputError(
-            f"{place}: {kind.__name__} cannot be made without arguments: {error}",
-            remedy="Name an instance of it, and give it name and loss",
-        ) from error
 
 
 def _read(name: str, load: Callable[[], object]) -> Objective | MembersObjective:
