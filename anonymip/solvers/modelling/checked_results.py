@@ -72,14 +72,11 @@ def _with_checked_numbers(
     # Multiplied by the sign, both senses read as a minimisation.
     sign = form.in_model_sense(1.0)
     bound = result.bound
-    if bound is not None:
-        if sign * (bound - objective) > slack:
-            raise _distrust(
-                result, f"its bound {bound:.9g} excludes its own point of objective {objective:.9g}"
-            )
-        bound = _lowered(bound, objective, sign)
-    stopped = _settled(result.stopped, bound is not None, _closed(objective, bound, sign))
-    return replace(result, stopped=stopped, values=values, objective=objective, bound=bound)
+    if bound is not None and sign * (bound - objective) > slack:
+        raise _distrust(
+            result, f"its bound {bound:.9g} excludes its own point of objective {objective:.9g}"
+        )
+    return _with_point(result, values, objective, bound, sign)
 
 
 def keep_start(form: StandardForm, result: SolverResult, start: Floats | None) -> SolverResult:
@@ -108,36 +105,34 @@ def keep_start(form: StandardForm, result: SolverResult, start: Floats | None) -
         result = replace(result, bound=bound)
     if result.objective is not None and sign * (result.objective - objective) <= 0:
         return result
+    return _with_point(result, start, objective, bound, sign)
+
+
+def _with_point(
+    result: SolverResult, values: Floats, objective: float, bound: float | None, sign: float
+) -> SolverResult:
+    """Return an answer with a point that its bound does not exclude.
+
+    It is called optimal exactly where the bound proves it. `sign`: of a minimisation.
+    """
+    closed = False
     if bound is not None:
-        bound = _lowered(bound, objective, sign)
-    stopped = _settled(result.stopped, bound is not None, _closed(objective, bound, sign))
-    return replace(result, stopped=stopped, values=start, objective=objective, bound=bound)
-
-
-def _lowered(bound: float, objective: float, sign: float) -> float:
-    """Return a bound that excludes no point: what is too high by so much may be so again."""
-    excess = sign * (bound - objective)
-    return objective - sign * excess if excess > 0 else bound
+        excess = sign * (bound - objective)
+        # What is too high by so much may be so again.
+        bound = objective - sign * excess if excess > 0 else bound
+        # A loss of 0 has no relative gap; costs are of order 1 here.
+        closed = sign * (objective - bound) <= _ZERO
+        closed = closed or closes_gap(sign * objective, sign * bound)
+    stopped = result.stopped
+    if closed and stopped in (Stopped.OPTIMAL, Stopped.GAP, Stopped.TIME, Stopped.NODES):
+        stopped = Stopped.OPTIMAL
+    elif stopped is Stopped.OPTIMAL:
+        stopped = Stopped.ERROR if bound is None else Stopped.GAP
+    return replace(result, stopped=stopped, values=values, objective=objective, bound=bound)
 
 
 def _slack(objective: float) -> float:
     return max(CLAIM_ABSOLUTE, OPTIMALITY_RELATIVE * abs(objective))
-
-
-def _closed(objective: float, bound: float | None, sign: float) -> bool:
-    if bound is None:
-        return False
-    # A loss of 0 has no relative gap; costs are of order 1 here.
-    return sign * (objective - bound) <= _ZERO or closes_gap(sign * objective, sign * bound)
-
-
-def _settled(claimed: Stopped, has_bound: bool, closed: bool) -> Stopped:
-    """Return why the solver stopped, with OPTIMAL exactly where the bound proves it."""
-    if closed and claimed in (Stopped.OPTIMAL, Stopped.GAP, Stopped.TIME, Stopped.NODES):
-        return Stopped.OPTIMAL
-    if claimed is Stopped.OPTIMAL:
-        return Stopped.GAP if has_bound else Stopped.ERROR
-    return claimed
 
 
 def _distrust(result: SolverResult, reason: str) -> SolverError:
