@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
@@ -442,7 +442,8 @@ class Question:
 
     def beside_table(self, instance: str, k: int | None, *methods: str) -> dict[str, Any]:
         """Return what a problem takes beside its table, by name."""
-        stars, rules = self.asked.stars.beside(self.table.mask_section(instance)), self.asked.rules
+        rules, section = self.asked.rules, self.table.mask_section(instance)
+        stars = replace(self.asked.stars, section=section)
         entry = library_entry(instance)
         default = None if entry is None else entry.recoding
         recoding = self.allowed.choose(*methods, stars=stars, default=default)

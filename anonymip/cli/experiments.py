@@ -200,7 +200,7 @@ def _experiment_of(
     table, allowed, asked = question.table, question.allowed, question.asked
     section = table.mask_section(instance)
     brought = _recodings_of(instance, names, allowed)
-    brought = brought or [allowed.choose(stars=asked.stars.beside(section)).name]
+    brought = brought or [allowed.choose(stars=replace(asked.stars, section=section)).name]
     choices: list[MethodChoice] = []
     rules: dict[str, Mapping[str, object]] = {}
     for recoding in brought:

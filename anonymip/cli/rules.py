@@ -156,10 +156,6 @@ class StarRules:
     ] = None
     section: Mapping[str, Any] = field(default_factory=dict)
 
-    def beside(self, section: Mapping[str, Any]) -> StarRules:
-        """Return the rules with the section of a schema behind them."""
-        return replace(self, section=section)
-
     def given(self) -> dict[str, Any]:
         """Return the rules that options give, by the keys of the section."""
         from anonymip.recodings.patterns import listed_columns

@@ -393,11 +393,6 @@ class KernelCache(caching._Cache):
         place = folder()
         return None if place is None else str(place)
 
-    @property
-    def is_called_by_python(self) -> bool:
-        """Whether it is of what Python calls, which parts are linked into."""
-        return self._called_from == "python"
-
     def enable(self) -> None:
         """Use the cache."""
         self._enabled = True
@@ -411,7 +406,7 @@ class KernelCache(caching._Cache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled kernel for a signature, or None."""
-        if self.is_called_by_python:
+        if self._called_from == "python":  # what parts are linked into
             asked.append(f"{self._function.__module__}:{self._function.__qualname__}")
         name = self._name(sig, target_context.codegen())
         if name is None:

@@ -77,7 +77,9 @@ def call_record_loss(objective: Any, domains: Domains, cells: CellBatch) -> Floa
         with np.errstate(all="ignore"):  # what is not finite is refused below
             losses = _real(objective.name, _call(objective, record))
     finally:
-        record.let_go()
+        # The features refer to the record and it to them: cells of a whole table would stay in
+        # memory until Python looks for garbage.
+        vars(record).clear()
     return _checked(objective.name, losses, len(cells.lowers), "record")
 
 

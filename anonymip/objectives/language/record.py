@@ -83,14 +83,6 @@ class Record:
         self.domain_size = feature(lambda name: int(domains.size[domains.index(name)]))
         self.kind = feature(lambda name: domains.kinds[domains.index(name)])
 
-    def let_go(self) -> None:
-        """Forget everything, when nobody reads it any more.
-
-        The features refer to the record and it to them: cells of a whole table would stay in memory
-        until Python looks for garbage.
-        """
-        vars(self).clear()
-
     def _numeric(self, name: str, feature: str) -> int:
         attribute = self._domains.index(name)
         if self._domains.kinds[attribute] != "numeric":
@@ -316,8 +308,10 @@ class Members:
 
     Attributes
     ----------
+    microdata : Microdata
+        The table.
     rows : numpy.ndarray
-        (B, s) int64, the records.
+        (B, s) int64, its records.
     attributes : tuple of str
         Names of the quasi-identifiers.
     value : Feature
@@ -330,37 +324,29 @@ class Members:
     """
 
     def __init__(self, microdata: Microdata, rows: Ints) -> None:
-        self._microdata = microdata
+        self.microdata = microdata
         self.rows = rows
         self.attributes = microdata.names
         self.value = Feature(microdata.names, self._value)
         self.code = Feature(microdata.names, lambda name: microdata.codes[rows, self._at(name)])
-        self.kind = Feature(microdata.names, lambda name: self._kind(self._at(name)))
-
-    @property
-    def microdata(self) -> Microdata:
-        """The table that the members are records of."""
-        return self._microdata
+        kinds = microdata.attributes
+        self.kind = Feature(microdata.names, lambda name: kinds[self._at(name)].generalized)
 
     def _value(self, name: str) -> Floats:
         column = self._at(name)
-        if self._microdata.beyond[column] < np.inf:
+        if self.microdata.beyond[column] < np.inf:
             raise UnsupportedObjective(
                 f"the objective reads the numbers of {name!r}, and some are missing",
                 remedy=f"Use {argument('missing', 'drop')} for that column, or a loss of what is "
                 "published, such as gcp",
             )
-        return self._microdata.values[self.rows, column]
-
-    def _kind(self, attribute: int) -> str:
-        given = self._microdata.attributes[attribute]
-        return given.generalized
+        return self.microdata.values[self.rows, column]
 
     def _at(self, name: str) -> int:
         try:
-            return self._microdata.names.index(name)
+            return self.microdata.names.index(name)
         except ValueError:
             raise InputError(
                 f"the objective reads attribute {name!r}, which is no quasi-identifier",
-                remedy=f"Quasi-identifiers are {', '.join(self._microdata.names)}",
+                remedy=f"Quasi-identifiers are {', '.join(self.microdata.names)}",
             ) from None

@@ -67,13 +67,9 @@ def load_objective(text: str) -> Objective | MembersObjective:
         return _from_file(Path(path), name)
     registered = _OUTSIDE.find(text)
     if registered is None:
-        raise unknown_name("objective", text, objective_names(), more=", or FILE.py:NAME")
+        known = (*OBJECTIVES, *_OUTSIDE.all())
+        raise unknown_name("objective", text, known, more=", or FILE.py:NAME")
     return registered
-
-
-def objective_names() -> tuple[str, ...]:
-    """Return the names of all objectives, importing the packages that register some."""
-    return (*OBJECTIVES, *_OUTSIDE.all())
 
 
 def _from_file(file: Path, name: str) -> Objective | MembersObjective:
