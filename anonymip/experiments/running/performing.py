@@ -70,7 +70,9 @@ def perform(run: Run, bound: Bound | None, budget: Budget) -> Row | None:
         found = attempt(work)
     except Interrupted:
         return None
-    row.update(found.cells if isinstance(found, Nothing) else found)
+    if isinstance(found, Nothing):
+        found = {"status": found.status, "reason": found.reason}
+    row.update(found)
     return None if budget.is_interrupted else row
 
 
@@ -81,11 +83,6 @@ class Nothing:
     status: str
     reason: str
     error: Exception
-
-    @property
-    def cells(self) -> Row:
-        """Status and reason as columns."""
-        return {"status": self.status, "reason": self.reason}
 
 
 def attempt(work: Callable[[], T]) -> T | Nothing:
