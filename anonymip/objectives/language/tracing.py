@@ -38,44 +38,40 @@ def compile_record_loss(objective: RecordLoss, microdata: Microdata) -> Compiled
     domains = Domains.of(microdata)
     expression, tables = _traced(objective, domains, microdata)
     price = _price_of_stars(objective, domains)
+    declared, decreasing = bool(objective.monotone), None
+    assumed: tuple[str, ...] = ()
     if tables is None or expression is None:
-        proven = expression is not None and never_falls(expression, domains)
-        if objective.monotone and not proven:
+        tier, monotone = "general", expression is not None and never_falls(expression, domains)
+        expression = expression if monotone else None
+        if declared and not monotone:
             refuse_falling(
                 objective.name,
                 lambda rows: call_record_loss(objective, domains, cells_of_sets(microdata, rows)),
                 microdata.n,
             )
-        return CompiledObjective(
-            objective,
-            microdata,
-            domains,
-            "general",
-            price,
-            expression if proven else None,
-            monotone=proven or bool(objective.monotone),
-            superadditive=proven or bool(objective.monotone),
-            assumed=("the objective is monotone",) if objective.monotone and not proven else (),
-        )
-    column = first_decrease(tables)
-    decreasing = None if column is None else domains.names[column]
-    if objective.monotone and decreasing is not None:
-        raise UnsupportedObjective(
-            f"objective {objective.name!r} is declared monotone, and can fall in {decreasing!r} "
-            "when a cell covers more",
-            remedy="Correct the loss, or leave the declaration out",
-        )
+            monotone, assumed = True, ("the objective is monotone",)
+    else:
+        tier, column = "separable" if expression.terms else "affine", first_decrease(tables)
+        decreasing = None if column is None else domains.names[column]
+        if declared and decreasing is not None:
+            raise UnsupportedObjective(
+                f"objective {objective.name!r} is declared monotone, and can fall in "
+                f"{decreasing!r} when a cell covers more",
+                remedy="Correct the loss, or leave the declaration out",
+            )
+        monotone = decreasing is None
     return CompiledObjective(
         objective,
         microdata,
         domains,
-        "separable" if expression.terms else "affine",
+        tier,
         price,
         expression,
         tables,
         decreasing,
-        monotone=decreasing is None,
-        superadditive=decreasing is None,
+        monotone=monotone,
+        superadditive=monotone,
+        assumed=assumed,
     )
 
 
