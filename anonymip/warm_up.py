@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from anonymip.bounds.ladder import ladder_bound
 from anonymip.errors import AnonymipError, InputError, Interrupted
@@ -20,7 +20,6 @@ from anonymip.methods import METHODS, find_method, is_built_in
 from anonymip.methods.best_bound import ASCENT, BOUND
 from anonymip.problem import Problem
 from anonymip.publishing import publish
-from anonymip.recodings import EquivalenceClasses, Freeform, FullDomain, PatternGuided
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.kernel_cache import folder, opened_folder
 from anonymip.runtime.kernels import KEEPS_KERNELS, compiled_kernels
@@ -35,12 +34,6 @@ _LONG = 12.0
 USUAL = "demo, anonymize, solve, compare (exact too) and bound"
 #: What `auto` picks for other recodings than classes.
 _PICKED = ("reassign", "freeform-mip", "pattern-search", "pattern-ilp", "full-domain")
-_RECODINGS: dict[str, Callable[[], Any]] = {
-    "classes": EquivalenceClasses,
-    "freeform": Freeform,
-    "pattern": PatternGuided,
-    "full-domain": FullDomain,
-}
 #: Records of the small tables; models stay small with the smaller one.
 _RECORDS, _FEW_RECORDS = 120, 24
 
@@ -93,7 +86,7 @@ def run_for_kernels(name: str, budget: Budget) -> None:
         numbers = [tuple(a for a in one.attributes if a.kind == "numeric") for one in tables]
         tables = [replace(a, attributes=b) for a, b in zip(tables, numbers, strict=True)]
     for table in tables:
-        problem = Problem(table, k, _RECODINGS[spec.recoding]())
+        problem = Problem(table, k, spec.recoding)
         publish(solve(problem, name, effort="quick", budget=budget.renewed(None)))
 
 

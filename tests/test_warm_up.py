@@ -136,6 +136,16 @@ def test_a_run_that_small_tables_do_not_allow_is_passed_over(
     assert sorted(runs) == ["bound", "mondrian"]
 
 
+def test_methods_of_every_recoding_are_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small table is asked for in the recoding of the method, whichever that is."""
+    asked: list[str] = []
+    monkeypatch.setattr(warm_up, "publish", lambda _: None)
+    monkeypatch.setattr(warm_up, "solve", lambda it, *_, **__: asked.append(it.recoding.name))
+    for name in METHODS:
+        warm_up.run_for_kernels(name, Budget())
+    assert set(asked) >= {"classes", "freeform", "k-one", "k-concealment", "full-domain"}
+
+
 def test_an_interrupt_ends_it(runs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The run under way is the last one."""
 
