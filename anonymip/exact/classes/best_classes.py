@@ -30,6 +30,8 @@ from anonymip.exact.classes.set_search import (
     rank_types,
 )
 from anonymip.objectives.kernels.class_loss import (
+    ClassState,
+    KernelRows,
     join_class,
     kernel_rows,
     open_class,
@@ -104,7 +106,8 @@ def solve_rows(rules: SmallRules, work: SmallWork, chosen: Ints, size: int, max_
     if not cut_sorted_rows(rules, work, chosen, size):
         return INFEASIBLE
     _number_classes(work, size)
-    loss = labelled_loss(rules, work, chosen, size)
+    state = work.first.state
+    loss = labelled_loss(rules.rows, state, rules.summed, chosen, size, work.labels)
     bound = nearest_duals(rules, work, chosen, types)
     work.result[0], work.result[1] = loss, min(bound, loss)
     slack = _ROUNDING * (abs(loss) + abs(bound))
@@ -170,7 +173,9 @@ def _search(
         if sets > 0:
             label_cover(work, count, sets)
             _number_classes(work, size)
-            work.result[0] = labelled_loss(rules, work, chosen, size)
+            work.result[0] = labelled_loss(
+                rules.rows, work.first.state, rules.summed, chosen, size, work.labels
+            )
         if not complete:
             return CAPPED
         # The best release within the width is the best of all; and at the full gap none is better
@@ -198,24 +203,30 @@ def _number_classes(work: SmallWork, size: int) -> None:
 
 
 @kernel
-def labelled_loss(rules: SmallRules, work: SmallWork, chosen: Ints, size: int) -> float:
-    """Return the loss of the labelled classes."""
-    total = 0.0 if rules.summed else -np.inf
-    label, left = 0, size
-    while left > 0:
+def labelled_loss(
+    rows: KernelRows, state: ClassState, summed: bool, places: Ints, size: int, labels: Ints
+) -> float:
+    """Return the loss of the classes that rows are labelled with; below 0 they are in none."""
+    total = 0.0 if summed else -np.inf
+    for first in range(size):
+        label = labels[first]
+        if label < 0:
+            continue
+        # A class is counted at its first row: from another one the scan meets an earlier row.
         members = 0
         for at in range(size):
-            if work.labels[at] != label:
+            if labels[at] != label:
                 continue
+            if at < first:
+                break
             if members == 0:
-                open_class(rules.rows, work.first.state, chosen[at])
+                open_class(rows, state, places[at])
             else:
-                join_class(rules.rows, work.first.state, chosen[at])
+                join_class(rows, state, places[at])
             members += 1
-        loss = record_loss(rules.rows.tables, work.first.state)
-        total = total + members * loss if rules.summed else max(total, loss)
-        left -= members
-        label += 1
+        if members > 0:
+            loss = record_loss(rows.tables, state)
+            total = total + members * loss if summed else max(total, loss)
     return total
 
 

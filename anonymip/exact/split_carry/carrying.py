@@ -6,7 +6,7 @@ new ones. One rule for all engines, compiled; it knows classes, not losses.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -207,29 +207,23 @@ class CarryRule(NamedTuple):
         return self.least or self.cheapest
 
 
-class Outcome(NamedTuple):
-    """What becomes of the rows of a window."""
+class Outcome(Packed):
+    """What becomes of the rows of a window, of up to `most` rows."""
 
-    #: (size,) class of each row once classes of equal cells are one, numbered from 0 in the order
-    #: of first appearance; -1 suppressed.
-    joint: Ints
-    fixed: Ints  # (size,) the same for the rows that are fixed; -2 for those that are carried over
-    marks: Ints  # (size,) workspace
-    #: (size,) where the rule asks for losses: for `least` of each row the loss of its class without
-    #: it, for `cheapest` the record loss of its class.
-    losses: Floats
+    #: Class of each row once classes of equal cells are one, numbered from 0 in the order of first
+    #: appearance; -1 suppressed.
+    joint: Annotated[Ints, "most"]
+    fixed: Annotated[Ints, "most"]  # the same of rows that are fixed; -2 of those carried over
+    marks: Annotated[Ints, "most"]  # workspace
+    #: Where the rule asks for losses: for `least` of each row the loss of its class without it, for
+    #: `cheapest` the record loss of its class.
+    losses: Annotated[Floats, "most"]
     counts: ValueCounts  # of the sensitive values of a class
 
 
 def new_outcome(rule: CarryRule, most: int) -> Outcome:
     """Return room for windows of up to `most` rows."""
-    return Outcome(
-        np.zeros(most, np.int64),
-        np.zeros(most, np.int64),
-        np.zeros(most, np.int64),
-        np.zeros(most),
-        new_counts(rule.diversity),
-    )
+    return Outcome.of_sizes(most=most, counts=new_counts(rule.diversity))
 
 
 def carry_rule(

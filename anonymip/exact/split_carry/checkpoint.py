@@ -14,7 +14,6 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -301,37 +300,6 @@ def _header(content: bytes) -> dict[str, Any]:
     return header
 
 
-class Keeper:
-    """Keeps a chain in a checkpoint while it grows.
-
-    A link that is cut short, by Ctrl-C or the end of the time, is good enough for a release that
-    is made now. A run that goes on later is to solve it in full, so it is not kept.
-
-    `checkpoint`: the file; with None nothing is kept. `chain`: as it is before the links to come.
-    `budget`: of the links.
-    """
-
-    def __init__(self, checkpoint: Checkpoint | None, chain: ChainFile, budget: Budget) -> None:
-        self._checkpoint, self._chain, self._budget = checkpoint, chain, budget
-        self._mark = chain.mark()
-
-    def notice(self) -> None:
-        """Take notice of the links since the last call; write the file if it is time to."""
-        if self._checkpoint is None:
-            return
-        ended = self._budget.stop_reason() is not None
-        if ended and not self._chain.proven_since(self._mark):
-            return
-        self._mark = self._chain.mark()
-        if self._checkpoint.is_due:
-            self.keep()
-
-    def keep(self) -> None:
-        """Write the file, without links that were cut short; called when a run stops."""
-        if self._checkpoint is not None:
-            self._checkpoint.write(self._chain.arrays_at(self._mark))
-
-
 def is_table(table: NDArray[Any]) -> bool:
     """Return whether an array is a table of links."""
     if table.dtype != np.float64 or table.shape[1:] != (LINK_COLUMNS,):
@@ -363,35 +331,48 @@ def chain_of(arrays: Mapping[str, NDArray[Any]]) -> Chain:
     return chain
 
 
-@dataclass(frozen=True, eq=False)
-class ChainFile:
-    """A chain of classes as a checkpoint keeps it. `chain`: that goes on in place."""
+class Keeper:
+    """Keeps a chain in a checkpoint while it grows.
 
-    chain: Chain
+    A link that is cut short, by Ctrl-C or the end of the time, is good enough for a release that
+    is made now. A run that goes on later is to solve it in full, so it is not kept.
 
-    def mark(self) -> dict[str, NDArray[Any]]:
-        """Return a copy of what further links change of the chain, but for labels and table."""
-        arrays = arrays_of(self.chain)
-        return {name: arrays[name].copy() for name in ("carried", "started", "cursor", "sums")}
+    `checkpoint`: the file; with None nothing is kept. `chain`: as it is before the links to come;
+    it goes on in place. `budget`: of the links.
+    """
 
-    def arrays_at(self, mark: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return the arrays of the chain as it was at a mark."""
-        cursor, chain = mark["cursor"], self.chain
+    def __init__(self, checkpoint: Checkpoint | None, chain: Chain, budget: Budget) -> None:
+        self._checkpoint, self._chain, self._budget = checkpoint, chain, budget
+        self._mark = self._marked()
+
+    def notice(self) -> None:
+        """Take notice of the links since the last call; write the file if it is time to."""
+        if self._checkpoint is None:
+            return
+        first, links = int(self._mark["cursor"][LINKS]), int(self._chain.cursor[LINKS])
+        ended = self._budget.stop_reason() is not None
+        if ended and not self._chain.table[first:links, PROVEN].all():
+            return
+        self._mark = self._marked()
+        if self._checkpoint.is_due:
+            self.keep()
+
+    def keep(self) -> None:
+        """Write the file, without links that were cut short; called when a run stops."""
+        if self._checkpoint is None:
+            return
+        cursor, chain = self._mark["cursor"], self._chain
         labels = chain.labels.copy()
         # What was fixed since then had been carried over, or was not read.
-        labels[mark["carried"]] = OPEN
+        labels[self._mark["carried"]] = OPEN
         labels[cursor[READ] :] = OPEN
-        return {
-            **arrays_of(chain),
-            **mark,
-            "labels": labels,
-            "table": chain.table[: cursor[LINKS]],
-        }
+        then = {"labels": labels, "table": chain.table[: cursor[LINKS]]}
+        self._checkpoint.write({**arrays_of(chain), **self._mark, **then})
 
-    def proven_since(self, mark: Mapping[str, NDArray[Any]]) -> bool:
-        """Return whether all links since a mark are proven."""
-        table, first = self.chain.table, int(mark["cursor"][LINKS])
-        return bool(table[first : self.chain.cursor[LINKS], PROVEN].all())
+    def _marked(self) -> dict[str, NDArray[Any]]:
+        """Return a copy of what further links change of the chain, but for labels and table."""
+        arrays = arrays_of(self._chain)
+        return {name: arrays[name].copy() for name in ("carried", "started", "cursor", "sums")}
 
 
 def _is_whole(arrays: Mapping[str, NDArray[Any]]) -> bool:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from anonymip.assignments import SUPPRESSED
 from anonymip.exact.classes.best_classes import PROVEN as SOLVED
-from anonymip.exact.classes.best_classes import solve_rows
+from anonymip.exact.classes.best_classes import labelled_loss, solve_rows
 from anonymip.exact.classes.set_search import SmallRules, SmallWork
 from anonymip.exact.split_carry.carrying import CarryRule, Outcome, divide_window
 from anonymip.exact.split_carry.state import (
@@ -148,36 +148,13 @@ def advance_links(
         link[SIZE], link[FROM_BEFORE], link[START] = size, carried, NO_START
         link[OBJECTIVE], link[BOUND], link[PROVEN] = work.result[0], work.result[1], 1.0
         chain.cursor[LINKS] += 1
-        loss = fixed_loss(rules.rows, state, rules.summed, places, size, outcome.fixed)
+        loss = labelled_loss(rules.rows, state, rules.summed, places, size, outcome.fixed)
         if rules.summed:
             chain.sums[LOSS] += loss
         else:
             chain.sums[LOSS] = max(chain.sums[LOSS], loss)
         move_on(chain, size, places, outcome)
     return ADVANCED
-
-
-@kernel
-def class_without(
-    rows: KernelRows,
-    state: ClassState,
-    places: Ints,
-    size: int,
-    labels: Ints,
-    label: int,
-    without: int,
-) -> float:
-    """Return the record loss of a class without one of its rows, -1 for none."""
-    members = 0
-    for at in range(size):
-        if labels[at] != label or at == without:
-            continue
-        if members == 0:
-            open_class(rows, state, places[at])
-        else:
-            join_class(rows, state, places[at])
-        members += 1
-    return record_loss(rows.tables, state)
 
 
 @kernel
@@ -194,33 +171,13 @@ def fill_losses(
     for at in range(size):
         if labels[at] < 0:
             continue
-        without = at if rule.least else -1
-        losses[at] = class_without(rows, state, places, size, labels, labels[at], without)
-
-
-@kernel
-def fixed_loss(
-    rows: KernelRows, state: ClassState, summed: bool, places: Ints, size: int, fixed: Ints
-) -> float:
-    """Return the loss of the fixed rows of a window, as the classes that they are."""
-    total = 0.0
-    for first in range(size):
-        label = fixed[first]
-        if label < 0:
-            continue
-        # A class is counted at its first row: from another one the scan meets an earlier row.
         members = 0
-        for at in range(size):
-            if fixed[at] != label:
+        for other in range(size):
+            if labels[other] != labels[at] or (rule.least and other == at):
                 continue
-            if at < first:
-                break
             if members == 0:
-                open_class(rows, state, places[at])
+                open_class(rows, state, places[other])
             else:
-                join_class(rows, state, places[at])
+                join_class(rows, state, places[other])
             members += 1
-        if members > 0:
-            loss = record_loss(rows.tables, state)
-            total = total + members * loss if summed else max(total, loss)
-    return total
+        losses[at] = record_loss(rows.tables, state)

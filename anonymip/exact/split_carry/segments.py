@@ -17,7 +17,7 @@ from anonymip.assignments import SUPPRESSED
 from anonymip.errors import InputError, NoSolution
 from anonymip.exact.classes.best_classes import compiles
 from anonymip.exact.classes.small import solve_small
-from anonymip.exact.split_carry.checkpoint import ChainFile, Checkpoint, Keeper, arrays_of, resumed
+from anonymip.exact.split_carry.checkpoint import Checkpoint, Keeper, arrays_of, resumed
 from anonymip.exact.split_carry.links import ChainClock, ClassLinks, links_of_classes
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.state import (
@@ -230,7 +230,7 @@ class Segment:
             links = links_of_classes(
                 self.problem, chain, self.options, self.seed, compiled=self.compiled
             )
-            keeper = Keeper(self.checkpoint, ChainFile(chain), budget)
+            keeper = Keeper(self.checkpoint, chain, budget)
             stopped = drive_chain(links, self.options, budget, keeper)
         cut = 0 if stopped is None else cut_rest(self.problem, chain)
         return SegmentRun(chain, stopped, cut)

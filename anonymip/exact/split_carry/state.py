@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -124,14 +123,9 @@ def new_chain(records: Ints, links: int) -> Chain:
 
 def links_of(chain: Chain) -> tuple[Link, ...]:
     """Return the links solved so far, in their order."""
-    return tuple(links_in(chain.table[: chain.cursor[LINKS]]))
-
-
-def links_in(table: Floats) -> Iterator[Link]:
-    """Yield the links of a table, in their order."""
     starts = {NO_START: None, START_REFUSED: False, START_ACCEPTED: True}
-    for row in table.tolist():
-        yield Link(
+    return tuple(
+        Link(
             size=int(row[SIZE]),
             carried=int(row[FROM_BEFORE]),
             objective=row[OBJECTIVE],
@@ -141,17 +135,13 @@ def links_in(table: Floats) -> Iterator[Link]:
             seconds=row[SECONDS],
             reason=_REASONS[int(row[REASON])],
         )
+        for row in chain.table[: chain.cursor[LINKS]].tolist()
+    )
 
 
 def add_link(chain: Chain, link: Link) -> None:
     """Append a link to the table."""
-    chain.table[chain.cursor[LINKS]] = row_of(link)
-    chain.cursor[LINKS] += 1
-
-
-def row_of(link: Link) -> tuple[float, ...]:
-    """Return the row of a table that a link is."""
-    return (
+    chain.table[chain.cursor[LINKS]] = (
         link.size,
         link.carried,
         link.objective,
@@ -161,6 +151,7 @@ def row_of(link: Link) -> tuple[float, ...]:
         link.seconds,
         _REASONS.index(link.reason),
     )
+    chain.cursor[LINKS] += 1
 
 
 def reason_of(reported: str | None) -> str:

@@ -24,7 +24,6 @@ from anonymip import (
     solve,
 )
 from anonymip.exact.split_carry.checkpoint import (
-    ChainFile,
     Checkpoint,
     Fingerprint,
     Keeper,
@@ -251,7 +250,7 @@ def test_a_chain_survives_its_arrays() -> None:
 def test_links_cut_short_are_not_kept(tmp_path: Path, proven: bool, interrupted: bool) -> None:
     """A link without proof when the run was stopped may be one that had no time."""
     checkpoint, budget, chain = Checkpoint(tmp_path / "run", OURS), Budget(), half_done()
-    keeper = Keeper(checkpoint, ChainFile(chain), budget)
+    keeper = Keeper(checkpoint, chain, budget)
     solve_the_rest(chain, proven=proven)
     if interrupted:
         budget.interrupt()
@@ -271,7 +270,7 @@ def test_links_cut_short_are_not_kept(tmp_path: Path, proven: bool, interrupted:
 def test_without_a_file_nothing_is_kept() -> None:
     """A keeper without a checkpoint does nothing."""
     chain = half_done()
-    keeper = Keeper(None, ChainFile(chain), Budget())
+    keeper = Keeper(None, chain, Budget())
     keeper.notice()
     keeper.keep()
     assert resumed(None) is None
