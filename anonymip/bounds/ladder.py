@@ -268,7 +268,7 @@ class Ladder:
 
     def _sweep(self, duals: RecordDuals, raised: _Raised, factor: float) -> Iterator[Bound]:
         before, aims = duals.left, duals.aims_at(factor)
-        complete = duals.ascend(factor, (1.0,), NUMBERS.each)
+        complete = duals.ascend(factor, NUMBERS.each)
         while duals.interrupted:
             yield self._bound(duals, "dual ascent", complete)
             complete = duals.go_on()

@@ -137,20 +137,17 @@ class RecordDuals:
         """
         none, self.duals = np.zeros(len(self.duals)), self.floors.copy()
         order = np.flatnonzero(self.search.open)
-        return self._sweep("bound by k-sets", order, none, none, none, _K_SETS, _EACH, share)
+        return self._sweep("bound by k-sets", order, none, none, _K_SETS, _EACH, share)
 
-    def ascend(
-        self, factor: float, shares: tuple[float, ...], each: int, share: float = 1.0
-    ) -> bool:
+    def ascend(self, factor: float, each: int, share: float = 1.0) -> bool:
         """Raise the duals from the k-set terms on, in rising order; return if all were looked at.
 
         A dual becomes at most `factor` times its k-set term, or the sum over its pairs where that
         is known and higher: who lies among many that are a little nearer has a higher share of what
-        sets lose. `shares` of the way, rising up to 1, are where it stands in between. The search
-        for one row and one share may compute `each` losses, all of them this `share` of those left.
+        sets lose. The search for one row may compute `each` losses, all of them this `share` of
+        those left.
         """
-        caps = self._aims(factor)
-        return self._ascend(caps, np.argsort(caps, kind="stable"), shares, _BY_SETS, each, share)
+        return self._ascend(self._aims(factor), _BY_SETS, each, share)
 
     def aims_at(self, factor: float) -> float:
         """Return how high the duals of all rows would stand together with such a factor."""
@@ -166,30 +163,21 @@ class RecordDuals:
         `each` losses. Returns whether all were looked at.
         """
         self.search.binding[:, 0] = -1  # where nothing keeps a dual from its aim
-        return self._ascend(aims, np.argsort(aims, kind="stable"), (1.0,), _BY_BOXES, each, 1.0)
+        return self._ascend(aims, _BY_BOXES, each, 1.0)
 
     def binding_sets(self) -> Codes:
         """Return (c, k) types of sets that kept duals from their aims, ascending in each set."""
         members = self.search.binding[self.search.binding[:, 0] >= 0]
         return np.sort(members, axis=1)
 
-    def _ascend(
-        self,
-        caps: Floats,
-        order: Ints,
-        shares: tuple[float, ...],
-        way: int,
-        each: int,
-        share: float,
-    ) -> bool:
-        """Raise the duals from the k-set terms on; the caps rise in the order given."""
+    def _ascend(self, caps: Floats, way: int, each: int, share: float) -> bool:
+        """Raise the duals from the k-set terms on, those with low caps first."""
+        order = np.argsort(caps, kind="stable")
         if suppresses(self.problem):
             caps = np.fmin(caps, self.problem.compiled.suppression_price - self._constant)
         self.duals = np.fmin(self.floors, caps)
         self.search.reached[0] = -np.inf
-        steps = np.array(shares)
-        phase = "bound by dual ascent"
-        return self._sweep(phase, order, self.floors, caps, steps, way, each, share)
+        return self._sweep("bound by dual ascent", order, self.floors, caps, way, each, share)
 
     def highest(self, factor: float, times: Floats | None = None) -> Floats:
         """Return (t,) so many times the k-set terms, or what a record may be left out for.
@@ -216,7 +204,6 @@ class RecordDuals:
         order: Ints,
         spare: Floats,
         caps: Floats,
-        shares: Floats,
         way: int,
         each: int,
         share: float,
@@ -226,9 +213,7 @@ class RecordDuals:
 
         def step(amount: int) -> int:
             return int(
-                raise_step(
-                    search, duals, spare, order, cursor, amount, caps, shares, way, each, most
-                )
+                raise_step(search, duals, spare, order, cursor, amount, caps, way, each, most)
             )
 
         self._sweeping = _Sweep(step, cursor, len(order), phase, way)
@@ -277,7 +262,6 @@ def raise_step(
     cursor: Ints,
     amount: int,
     caps: Floats,
-    shares: Floats,
     way: int,
     most_each: int,
     most: float,
@@ -285,9 +269,9 @@ def raise_step(
     """Raise the duals of up to `amount` further types; return how many are done, all if no more is.
 
     `spare` (t,) are zeros, or what each record loses at least; `cursor` counts the types done, in
-    `order`. Each dual becomes its cap at most, and stands at these shares of the way in between; by
-    the `way` of k-sets, it becomes what its record loses at least in a set of k. `most_each` and
-    `most` losses may be computed for a row and in all.
+    `order`. Each dual becomes its cap at most; by the `way` of k-sets, it becomes what its record
+    loses at least in a set of k. `most_each` and `most` losses may be computed for a row and in
+    all.
     """
     work = search.work
     for at in range(cursor[0], min(cursor[0] + amount, len(order))):
@@ -305,9 +289,7 @@ def raise_step(
                 # What was cut since little was left may be looked at again, and longer.
                 search.open[row] = each < most_each and work[0] - begun >= each
             else:
-                _raise_by_slack(
-                    search, duals, spare, row, caps[row], shares, way == _BY_BOXES, each
-                )
+                _raise_by_slack(search, duals, spare, row, caps[row], way == _BY_BOXES, each)
         search.reached[0] = max(search.reached[0], duals[row])
         cursor[0] = at + 1
     return cursor[0]
@@ -368,46 +350,29 @@ def _raise_by_slack(
     floors: Floats,
     row: int,
     cap: float,
-    shares: Floats,
     by_boxes: bool,
     most_each: int,
 ) -> None:
     """Raise a dual, up to a cap, by what all sets leave that hold the row."""
-    start = duals[row]
-    for share in shares:
-        aim = start + share * (cap - start)
-        rise = aim - duals[row]
-        # What was not reached is not tried again with a higher aim.
-        if not rise > 0.0:
+    # In this order of sums: another one would round otherwise.
+    aim = duals[row] + (cap - duals[row])
+    rise = aim - duals[row]
+    if not rise > 0.0:
+        return
+    radius, begun = max(aim, search.reached[0]), search.work[0]
+    near = gather_near(search, floors, row, radius)
+    for copies in range(1, search.counts[row] + 1):
+        limit, most, before = rise * copies, begun + most_each, begun + most_each // _BEFORE_BOXES
+        # Easy rows are done sooner member by member; so are those of many columns.
+        slack = least_slack(
+            search, duals, floors, near, row, copies, limit, before if by_boxes else most
+        )
+        if by_boxes and search.work[0] >= before:
+            other = least_slack_by_boxes(search, duals, floors, near, row, copies, limit, most)
+            slack = max(slack, other)
+        if slack / copies < rise:
+            rise = slack / copies
+            _bind(search, row)
+        if rise <= 0.0:
             return
-        radius, begun = max(aim, search.reached[0]), search.work[0]
-        near = gather_near(search, floors, row, radius)
-        for copies in range(1, search.counts[row] + 1):
-            limit, most = rise * copies, begun + most_each
-            if by_boxes:
-                # Easy rows are done sooner member by member; so are those of many columns.
-                slack = least_slack(
-                    search,
-                    duals,
-                    floors,
-                    near,
-                    row,
-                    copies,
-                    limit,
-                    begun + most_each // _BEFORE_BOXES,
-                )
-                if search.work[0] >= begun + most_each // _BEFORE_BOXES:
-                    other = least_slack_by_boxes(
-                        search, duals, floors, near, row, copies, limit, most
-                    )
-                    slack = max(slack, other)
-            else:
-                slack = least_slack(search, duals, floors, near, row, copies, limit, most)
-            if slack / copies < rise:
-                rise = slack / copies
-                _bind(search, row)
-            if rise <= 0.0:
-                return
-        duals[row] += rise
-        if duals[row] < aim:
-            return
+    duals[row] += rise

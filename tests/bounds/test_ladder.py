@@ -104,7 +104,7 @@ def test_no_set_undercuts_its_duals(
     problem = Problem(larger_microdata(seed, n), k, objective=LOSSES[name].objective)
     duals = RecordDuals(problem, nearest_neighbour_terms(problem), 1e9, Budget())
     duals.raise_to_k_sets()
-    assert duals.ascend(factor, (0.4, 1.0), each)
+    assert duals.ascend(factor, each)
     assert least_left(problem, duals.terms()) >= -1e-12
 
 

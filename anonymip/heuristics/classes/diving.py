@@ -117,7 +117,7 @@ def _solved_program(problem: Problem, budget: Budget) -> tuple[NearProgram, RowT
     duals = RecordDuals(problem, terms, _CELLS, budget)
     # Duals that were not raised to the end are a start as well.
     duals.raise_to_k_sets(_OF_START)
-    duals.ascend(_RAISED, (1.0,), _EACH, _OF_START)
+    duals.ascend(_RAISED, _EACH, _OF_START)
     program = NearProgram(duals, budget)
     program.solve(_LEFT * duals.left, _STAGES)
     return program, duals.types
