@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from anonymip.bounds.near_search import NearSearch, gather_near, sort_by_loss
 from anonymip.bounds.record_duals import RecordDuals
-from anonymip.enumeration.merging import type_rows
+from anonymip.enumeration.merging import search_rows
 from anonymip.enumeration.pricing import RootedRun, cuts_of_rows
 from anonymip.enumeration.rooted_state import RootedRules, Roots
 from anonymip.instances.microdata import RowTypes
@@ -153,7 +153,7 @@ class NearPricing:
         self._k, self._search, self._counts = problem.k, search, search.counts
         # What holds without rules holds under them.
         freed = problem.without_rules
-        self._run = RootedRun(type_rows(freed, types, search.rows.tables), problem.k)
+        self._run = RootedRun(search_rows(freed, types, search.rows.tables), problem.k)
         self._near = np.empty((0, 0), np.int32)
         self._held = np.zeros(0, np.int64)
 

@@ -1,4 +1,4 @@
-"""Sets of row types with their losses, as an enumeration finds them."""
+"""Sets of row types with their losses: columns of programs, and what an enumeration finds."""
 
 from __future__ import annotations
 
@@ -16,6 +16,68 @@ from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 _BATCH = 100_000
 #: Numbers up to here are keys of sets.
 _LARGEST_KEY = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Multisets of row types with their costs.
+
+    Members of a column begin at its place of `starts` (c + 1,) in `types`: ascending row types,
+    repeated as often as they occur. A release pays `costs` (c,) for each.
+    """
+
+    starts: Ints
+    types: Codes
+    costs: Floats
+
+    @classmethod
+    def none(cls) -> Columns:
+        """Return no columns."""
+        return cls(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0))
+
+    def __len__(self) -> int:
+        """Return the number of columns."""
+        return len(self.costs)
+
+    @property
+    def sizes(self) -> Ints:
+        """(c,) members of each column."""
+        return np.diff(self.starts)
+
+    def of(self, column: int) -> Codes:
+        """Return the members of one column."""
+        return self.types[self.starts[column] : self.starts[column + 1]]
+
+    def only(self, kept: Flags) -> Columns:
+        """Return some of the columns, given (c,) which ones."""
+        sizes = self.sizes
+        starts = np.concatenate([[0], np.cumsum(sizes[kept])])
+        return Columns(starts, self.types[np.repeat(kept, sizes)], self.costs[kept])
+
+    def and_also(self, others: Columns) -> Columns:
+        """Return these columns and, behind them, others."""
+        if not len(others):
+            return self
+        return Columns(
+            np.concatenate([self.starts, self.starts[-1] + others.starts[1:]]),
+            np.concatenate([self.types, others.types]),
+            np.concatenate([self.costs, others.costs]),
+        )
+
+    def incidence(self, types: int) -> csc_array:
+        """Return (types, c) how many rows of each type each column holds."""
+        ones = np.ones(len(self.types))
+        # What is repeated is summed up in place, in copies.
+        parts = (ones, self.types.copy(), self.starts.copy())
+        matrix = csc_array(parts, shape=(types, len(self)))
+        matrix.sum_duplicates()
+        return matrix
+
+    def reduced_costs(self, duals: Floats) -> Floats:
+        """Return (c,) costs less the duals of the members."""
+        if not len(self):
+            return np.empty(0)
+        return self.costs - np.add.reduceat(duals[self.types], self.starts[:-1])
 
 
 @dataclass(frozen=True, eq=False)

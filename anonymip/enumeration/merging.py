@@ -144,29 +144,20 @@ def capped_tables(problem: Problem) -> LossTables:
     return tables
 
 
-def search_rows(problem: Problem, merged: MergedRows, tables: LossTables) -> SearchRows:
-    """Return the row types of a problem.
+def search_rows(problem: Problem, types: MergedRows | RowTypes, tables: LossTables) -> SearchRows:
+    """Return the row types of a problem; duals that they do not bring are to be filled in.
 
     `problem`: gives values, diversity, and the limits that keep two types in different sets.
-    `merged`: the types with their duals, falling. `tables`: those of :func:`capped_tables`.
+    `tables`: those of :func:`capped_tables`.
     """
-    return _rows(problem, merged.first, merged.counts, merged.duals, tables)
-
-
-def type_rows(problem: Problem, types: RowTypes, tables: LossTables) -> SearchRows:
-    """Return the same for row types without duals, which are to be filled in."""
-    return _rows(problem, types.first, types.counts, np.zeros(len(types.first)), tables)
-
-
-def _rows(
-    problem: Problem, first: Ints, counts: Ints, duals: Floats, tables: LossTables
-) -> SearchRows:
+    first = types.first
+    duals = types.duals if isinstance(types, MergedRows) else np.zeros(len(first))
     diversity = diversity_rule(problem.diversity, problem.microdata).of_rows(first)
     conflicting = np.zeros((0, 0), np.bool_)
     if problem.limits:
         conflicting = conflicts(problem.microdata, problem.limits, first)
     terms = term_rows(kernel_rows(problem.microdata, tables, first))
-    return SearchRows(duals, counts, terms, diversity, conflicting)
+    return SearchRows(duals, types.counts, terms, diversity, conflicting)
 
 
 def loss_scale(problem: Problem) -> float:

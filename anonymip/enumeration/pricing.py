@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from anonymip.enumeration.cluster_sets import exact_losses
-from anonymip.enumeration.merging import capped_tables, loss_scale, row_types, type_rows
+from anonymip.enumeration.cluster_sets import Columns, exact_losses
+from anonymip.enumeration.merging import capped_tables, loss_scale, row_types, search_rows
 from anonymip.enumeration.rooted_search import COMPLETE, CRAMPED, FULL, search_columns
 from anonymip.enumeration.rooted_state import (
     ROOT,
@@ -142,31 +142,16 @@ def _larger(array: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class PricedColumns:
-    """Columns found, with their costs."""
+class PricedColumns(Columns):
+    """Columns found, with their costs by the objective's own function."""
 
-    #: Members of the column c: types[starts[c]:starts[c + 1]] (int32), ascending; a type is
-    #: repeated for each of its rows.
-    starts: Ints
-    types: Codes
-    #: (c,) costs by the objective's own function, and reduced costs.
-    costs: Floats
-    reduced: Floats
+    reduced: Floats  # (c,) reduced costs
     #: Where only the best columns of each root were asked for: for each root that was asked for a
     #: lower bound on the reduced costs of its columns, no higher than `below` was. Minus infinity
     #: where the search did not get that far.
     least: Floats
     complete: bool  # whether the search went through
     nodes: int  # partial sets that were looked at
-
-    def __len__(self) -> int:
-        """Return the number of columns."""
-        return len(self.costs)
-
-    @cached_property
-    def sizes(self) -> Ints:
-        """(c,) int64, members of each column."""
-        return np.diff(self.starts)
 
 
 def dual_sums(values: Floats, starts: Ints) -> Floats:
@@ -200,6 +185,17 @@ class CutDuals:
     types: Ints
     divisors: Ints
     duals: Floats
+
+    @classmethod
+    def of(cls, cuts: Iterable[tuple[Sequence[int], int, float]]) -> CutDuals:
+        """Return cuts of row types, a divisor and a dual each."""
+        listed = list(cuts)
+        return cls(
+            np.cumsum([0, *(len(types) for types, _, _ in listed)], dtype=np.int64),
+            np.array([one for types, _, _ in listed for one in types], np.int64),
+            np.array([divisor for _, divisor, _ in listed], np.int64),
+            np.array([dual for _, _, dual in listed]),
+        )
 
 
 def cuts_of_rows(types: int, cuts: CutDuals | None) -> CutsOfRows:
@@ -243,14 +239,78 @@ def cuts_paid(cuts: CutDuals, members: Codes, starts: Ints, types: int) -> Float
     return np.bincount(held.row, paid, len(starts) - 1).astype(np.float64)
 
 
-class Pricing:
-    """The search for columns of a problem.
+class ColumnSearch:
+    """What searches for columns share: row types, the order of roots, the costs of what is found.
 
-    `problem`: gives table, loss, limits and diversity. `smallest, largest`: fewest and most rows of
-    a column. `weight`: what a column of s rows costs: ``"size"``, s times the loss of one of its
-    records, as a class does; ``"one"``, that loss once. Raises InputError if the sizes are out of
-    range, or the weight is unknown; UnsupportedObjective if the loss has no tables, is not
-    monotone, or is no sum over the records.
+    `problem`: gives table and loss. `smallest, largest`: fewest and most rows of a column.
+    `weight`: what a column of s rows costs: ``"size"``, s times the loss of one of its records, as
+    a class does; ``"one"``, that loss once.
+    """
+
+    def __init__(self, problem: Problem, smallest: int, largest: int, weight: str) -> None:
+        self.problem, self.smallest, self.largest, self.weight = problem, smallest, largest, weight
+        #: The row types: records that are alike to loss, limits and diversity.
+        self.types: RowTypes = row_types(problem)
+
+    def _ranked(self, duals: ArrayLike) -> tuple[Floats, Ints, Ints]:
+        """Return the duals, the types by falling duals, and the rank of each."""
+        given = np.array(duals, np.float64)
+        t = len(self.types.first)
+        if given.shape != (t,) or not np.isfinite(given).all():
+            raise InputError(
+                f"duals are no {t} finite numbers", remedy="Give one number a row type"
+            )
+        order, rank = np.argsort(-given, kind="stable"), np.empty(t, np.int64)
+        rank[order] = np.arange(t)
+        return given, order, rank
+
+    def _judged(
+        self,
+        members: Codes,
+        sizes: Ints,
+        duals: Floats,
+        cuts: CutDuals | None,
+        threshold: float,
+        max_columns: int = UNLIMITED,
+    ) -> PricedColumns:
+        """Return the columns found whose reduced cost, by the cost of the objective, is below.
+
+        They are complete if they are not too many; of bounds and nodes nothing is said.
+        """
+        starts, count = np.concatenate([[0], np.cumsum(sizes)]), len(sizes)
+        costs, reduced = np.empty(count), np.empty(count)
+        for begin in range(0, count, _JUDGED):
+            end = min(begin + _JUDGED, count)
+            own, own_starts = members[starts[begin] : starts[end]], starts[begin : end + 1]
+            own_starts = own_starts - own_starts[0]
+            cost = exact_losses(self.problem, self.types.first[own], sizes[begin:end])
+            if self.weight == "one":
+                cost /= sizes[begin:end]
+            costs[begin:end] = cost
+            cost = cost - dual_sums(duals[own], own_starts)
+            if cuts is not None:
+                cost += cuts_paid(cuts, own, own_starts, len(duals))
+            reduced[begin:end] = cost
+        kept = np.flatnonzero(reduced < threshold)
+        complete = len(kept) <= max_columns
+        kept = kept[:max_columns]
+        if len(kept) < count:
+            members = members[members_of(starts, sizes, kept)]
+        starts = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64)
+        return PricedColumns(starts, members, costs[kept], reduced[kept], np.empty(0), complete, 0)
+
+
+def highest_dual(duals: Floats, cuts: CutDuals | None) -> float:
+    """Return the most that the dual of a row and those of all cuts are, without their signs."""
+    highest = float(np.abs(duals).max())
+    return highest if cuts is None else highest + float(np.abs(cuts.duals).sum())
+
+
+class Pricing(ColumnSearch):
+    """The search for columns of a problem with a monotone loss, its limits and its diversity.
+
+    Raises InputError if the sizes are out of range, or the weight is unknown; UnsupportedObjective
+    if the loss has no tables, is not monotone, or is no sum over the records.
     """
 
     def __init__(self, problem: Problem, *, smallest: int, largest: int, weight: str) -> None:
@@ -262,10 +322,8 @@ class Pricing:
         if weight not in ("size", "one"):
             raise InputError(f"weight is {weight!r}", remedy="Give 'size' or 'one'")
         _refuse_unfit(problem)
-        self.problem, self.smallest, self.largest, self.weight = problem, smallest, largest, weight
-        #: The row types: records that are alike to loss, limits and diversity.
-        self.types: RowTypes = row_types(problem)
-        rows = type_rows(problem, self.types, capped_tables(problem))
+        super().__init__(problem, smallest, largest, weight)
+        rows = search_rows(problem, self.types, capped_tables(problem))
         self._run = RootedRun(rows, largest)
         self._scale = loss_scale(problem) * (largest if weight == "size" else 1)
 
@@ -290,9 +348,7 @@ class Pricing:
         columns of each root and size. `max_nodes, most_nodes`: partial sets looked at for a root
         and a size at which to go on to the next, and in all at which to end.
         """
-        given, order = self._ranked(duals)
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
+        given, order, rank = self._ranked(duals)
         at = _roots(np.arange(len(order)), rank, order, below)
         return self._search(
             given,
@@ -320,7 +376,7 @@ class Pricing:
 
         More than `max_columns`, or `max_nodes` partial sets, end the search, as the budget does.
         """
-        given, order = self._ranked(duals)
+        given, order, _ = self._ranked(duals)
         # What rounding lifts above the threshold comes in, and is judged by its cost.
         below = threshold + self._rounding(given, cuts)
         at = _roots(order, np.arange(len(order)), order, below)
@@ -328,21 +384,9 @@ class Pricing:
             given, cuts, at, threshold, max_columns=max_columns, max_nodes=max_nodes, budget=budget
         )
 
-    def _ranked(self, duals: ArrayLike) -> tuple[Floats, Ints]:
-        """Return the duals and the types by falling duals."""
-        given = np.array(duals, np.float64)
-        t = len(self.types.first)
-        if given.shape != (t,) or not np.isfinite(given).all():
-            raise InputError(
-                f"duals are no {t} finite numbers", remedy="Give one number a row type"
-            )
-        return given, np.argsort(-given, kind="stable")
-
     def _rounding(self, duals: Floats, cuts: CutDuals | None) -> float:
         """Return how far the reduced costs of the kernel may be off."""
-        highest = float(np.abs(duals).max())
-        if cuts is not None:
-            highest += float(np.abs(cuts.duals).sum())
+        highest = highest_dual(duals, cuts)
         return SEARCH_ROUNDING * self._scale + DUAL_ROUNDING * self.largest * highest
 
     def _search(
@@ -379,36 +423,14 @@ class Pricing:
             max_nodes=UNLIMITED if max_nodes is None else int(max_nodes),
         )
         count, filled = run.found.held.tolist()
-        sizes = run.found.sizes[:count].copy()
-        members = run.found.members[:filled].copy()
+        members, sizes = run.found.members[:filled].copy(), run.found.sizes[:count].copy()
         run.forget()
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        costs, reduced = np.empty(count), np.empty(count)
-        for begin in range(0, count, _JUDGED):
-            end = min(begin + _JUDGED, count)
-            own, own_starts = members[starts[begin] : starts[end]], starts[begin : end + 1]
-            own_starts = own_starts - own_starts[0]
-            cost = exact_losses(self.problem, self.types.first[own], sizes[begin:end])
-            if not summed:
-                cost /= sizes[begin:end]
-            costs[begin:end] = cost
-            cost = cost - dual_sums(duals[own], own_starts)
-            if cuts is not None:
-                cost += cuts_paid(cuts, own, own_starts, len(duals))
-            reduced[begin:end] = cost
-        kept = np.flatnonzero(reduced < threshold)
-        complete = run.complete and len(kept) <= max_columns
-        kept = kept[:max_columns]
-        if len(kept) < count:
-            members = members[members_of(starts, sizes, kept)]
-        return PricedColumns(
-            np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64),
-            members,
-            costs[kept],
-            reduced[kept],
-            roots.least - self._rounding(duals, cuts),
-            complete,
-            run.nodes,
+        priced = self._judged(members, sizes, duals, cuts, threshold, max_columns)
+        return replace(
+            priced,
+            least=roots.least - self._rounding(duals, cuts),
+            complete=run.complete and priced.complete,
+            nodes=run.nodes,
         )
 
 

@@ -6,22 +6,19 @@ A search that is cut off knows what it left, so that any duals have a bound at a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
-from anonymip.enumeration.cluster_sets import exact_losses
-from anonymip.enumeration.merging import row_types
 from anonymip.enumeration.pricing import (
     UNLIMITED,
+    ColumnSearch,
     CutDuals,
     PricedColumns,
     cuts_of_rows,
-    cuts_paid,
-    dual_sums,
-    members_of,
+    highest_dual,
 )
 from anonymip.enumeration.rooted_state import CutsOfRows
 from anonymip.enumeration.squared_search import (
@@ -39,8 +36,6 @@ from anonymip.enumeration.squared_search import (
     root_terms,
     search_squares,
 )
-from anonymip.errors import InputError
-from anonymip.instances.microdata import RowTypes
 from anonymip.objectives.losses.squared_error import SSE
 from anonymip.problem import Problem, has_rules
 from anonymip.recodings.registry import published_form
@@ -112,7 +107,7 @@ class _Call:
             self.sizes.append(sizes)
 
 
-class SquaredErrorPricing:
+class SquaredErrorPricing(ColumnSearch):
     """The search for classes of a problem with squared errors, as `Pricing` is for other losses.
 
     `problem`: plain classes with the objective SSE. `smallest, largest`: fewest and most rows of a
@@ -121,8 +116,7 @@ class SquaredErrorPricing:
 
     def __init__(self, problem: Problem, *, smallest: int, largest: int) -> None:
         assert isinstance(problem.objective, SSE)
-        self.problem, self.smallest, self.largest = problem, smallest, largest
-        self.types: RowTypes = row_types(problem)  # the row types: records that are alike
+        super().__init__(problem, smallest, largest, "size")
         first = self.types.first
         self._rows = SquaredRows(
             np.ascontiguousarray(problem.microdata.values[first], np.float64),
@@ -210,16 +204,8 @@ class SquaredErrorPricing:
         return self._priced(call, cuts, threshold, np.empty(0), complete, max_columns)
 
     def _begin(self, duals: ArrayLike, cuts: CutDuals | None, budget: Budget | None) -> _Call:
-        given = np.array(duals, np.float64)
-        t = len(self.types.first)
-        if given.shape != (t,) or not np.isfinite(given).all():
-            raise InputError(
-                f"duals are no {t} finite numbers", remedy="Give one number a row type"
-            )
-        order = np.argsort(-given, kind="stable")
-        rank = np.empty(t, np.int64)
-        rank[order] = np.arange(t)
-        return _Call(given, order, rank, cuts_of_rows(t, cuts), budget or Budget())
+        given = self._ranked(duals)
+        return _Call(*given, cuts_of_rows(len(given[0]), cuts), budget or Budget())
 
     def _search(
         self,
@@ -294,11 +280,9 @@ class SquaredErrorPricing:
 
     def _rounding(self, duals: Floats, cuts: CutDuals | None, below: float) -> float:
         """Return how far the reduced costs of the kernel may be off."""
-        highest = float(np.abs(duals).max())
-        if cuts is not None:
-            highest += float(np.abs(cuts.duals).sum())
         # A column that is looked for costs no more than its duals and the threshold.
-        size = self.largest * highest + (abs(below) if math.isfinite(below) else 0.0)
+        size = self.largest * highest_dual(duals, cuts)
+        size += abs(below) if math.isfinite(below) else 0.0
         return (SEARCH_ROUNDING + DUAL_ROUNDING) * size
 
     def _priced(
@@ -310,25 +294,14 @@ class SquaredErrorPricing:
         complete: bool,
         max_columns: int = UNLIMITED,
     ) -> PricedColumns:
-        """Return the columns whose reduced cost, by the cost of the objective, is below."""
         members = np.concatenate([np.empty(0, np.int64), *call.members]).astype(np.int32)
         sizes = np.concatenate([np.empty(0, np.int64), *call.sizes])
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        costs = exact_losses(self.problem, self.types.first[members], sizes)
-        reduced = costs - dual_sums(call.duals[members], starts)
-        if cuts is not None:
-            reduced += cuts_paid(cuts, members, starts, len(call.duals))
-        kept = np.flatnonzero(reduced < threshold)
-        complete = complete and len(kept) <= max_columns
-        kept = kept[:max_columns]
-        return PricedColumns(
-            np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64),
-            members[members_of(starts, sizes, kept)],
-            costs[kept],
-            reduced[kept],
-            least - self._rounding(call.duals, cuts, threshold),
-            complete,
-            call.nodes,
+        priced = self._judged(members, sizes, call.duals, cuts, threshold, max_columns)
+        return replace(
+            priced,
+            least=least - self._rounding(call.duals, cuts, threshold),
+            complete=complete and priced.complete,
+            nodes=call.nodes,
         )
 
 

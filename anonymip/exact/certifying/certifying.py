@@ -229,18 +229,14 @@ class Pools:
         scale, first = self.table.scale, self._pricing.types.first
         rows = [self.table.types[record] for record in first.tolist()]
         number = {row: at for at, row in enumerate(rows)}
-        cuts = node["cuts"]
-        members = [[number[row] for row in cut[0]] for cut in cuts]
         of = np.array([duals.of[row] / scale for row in rows])
         slack = 1e-9 * float(np.abs(of).max())
         priced = self._pricing.all_below(
             of,
             (limit - duals.count) / scale + slack,
-            CutDuals(
-                np.concatenate([[0], np.cumsum([len(m) for m in members], dtype=np.int64)]),
-                np.array([at for m in members for at in m], np.int64),
-                np.array([cut[1] for cut in cuts], np.int64),
-                np.array([cut[2] / scale for cut in cuts]),
+            CutDuals.of(
+                ([number[row] for row in held], divisor, dual / scale)
+                for held, divisor, dual in node["cuts"]
             ),
             max_columns=most,
             budget=budget,
@@ -249,8 +245,7 @@ class Pools:
             return None
         found = {}
         for column in range(len(priced)):
-            held = priced.types[priced.starts[column] : priced.starts[column + 1]].tolist()
-            key = tuple(sorted(rows[at] for at in held))
+            key = tuple(sorted(rows[at] for at in priced.of(column).tolist()))
             cost = self.table.set_cost(key)
             if duals.reduced(key, cost) <= limit:
                 found[key] = cost

@@ -28,9 +28,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from anonymip.assignments import SUPPRESSED, Assignment, Classes, Cover
+from anonymip.enumeration.cluster_sets import Columns
 from anonymip.enumeration.merging import MergedRows, merge_rows
 from anonymip.errors import InputError, UnsupportedObjective, argument
-from anonymip.exact.set_partitioning.restricted_master import Columns, Covering
+from anonymip.exact.set_partitioning.restricted_master import Covering
 from anonymip.graphs import perfect_matching
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from anonymip.assignments import SUPPRESSED, Assignment, Classes
+from anonymip.enumeration.cluster_sets import Columns
 from anonymip.enumeration.squared_errors import are_priced
 from anonymip.errors import SolverError
 from anonymip.exact.column_generation.conditions import (
@@ -26,7 +27,6 @@ from anonymip.exact.column_generation.run import Run
 from anonymip.exact.column_generation.settings import FEW, NUMBERS, Settings
 from anonymip.exact.set_partitioning.branch_and_bound import solve_pool
 from anonymip.exact.set_partitioning.restricted_master import (
-    Columns,
     KnownColumns,
     MasterPoint,
     Mip,
@@ -105,7 +105,7 @@ def columns_below(
             centre.multipliers, master.cuts, threshold, max_columns=_NEAR.pool, budget=budget
         )
         if found.complete:
-            return found.columns.and_also(master.known.all())
+            return found.and_also(master.known.all())
         if prices.spent or budget.stop_reason() is not None:
             break
         threshold /= _NEAR.less
@@ -435,7 +435,7 @@ class _Kept:
             max_nodes=_PRICING.heuristic_nodes,
             budget=budget,
         )
-        return bool(self.master.add(priced.columns))
+        return bool(self.master.add(priced))
 
     def free(self) -> None:
         """Let the master use the columns as it likes again."""

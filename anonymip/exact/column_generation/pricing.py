@@ -19,13 +19,14 @@ all listed: under limits, diversity, losses without tables.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
 from typing import TypeAlias
 
 import numpy as np
 
 from anonymip.enumeration import enumerate_sets
+from anonymip.enumeration.cluster_sets import Columns
 from anonymip.enumeration.pricing import CutDuals, PricedColumns, Pricing
 from anonymip.enumeration.squared_errors import SquaredErrorPricing, are_priced
 from anonymip.errors import InputError
@@ -33,13 +34,12 @@ from anonymip.exact.column_generation.conditions import ColumnRules
 from anonymip.exact.column_generation.settings import NUMBERS
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, coefficients
 from anonymip.exact.set_partitioning.restricted_master import (
-    Columns,
     MasterPoint,
     Multipliers,
     RestrictedMaster,
 )
 from anonymip.objectives.language.tables import effects_of_cells
-from anonymip.runtime.arrays import Floats, Ints
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.tolerances import DUAL_ROUNDING, SEARCH_ROUNDING
 
@@ -100,22 +100,6 @@ def rounding(rules: ColumnRules, terms: Floats) -> float:
     return SEARCH_ROUNDING * size + DUAL_ROUNDING * spread + problem.rounding
 
 
-@dataclass(frozen=True, eq=False)
-class Priced:
-    """Columns of low reduced cost, and (c,) these.
-
-    `least` (t,) are lower bounds on the reduced costs of the columns of each root, at most the
-    limit that was asked for; -inf where the search was cut off, None where they were not asked for.
-    The search is complete if nothing was cut off; it looked at so many partial sets.
-    """
-
-    columns: Columns
-    reduced: Floats
-    least: Floats | None
-    complete: bool
-    nodes: int
-
-
 class ListedColumns:
     """The pricing of columns that are all in memory; InputError if they are too many."""
 
@@ -147,7 +131,7 @@ class ListedColumns:
         below: float,
         max_nodes: int | None,
         budget: Budget,
-    ) -> Priced:
+    ) -> PricedColumns:
         """Return for each root and size the column of least reduced cost, if below a limit."""
         reduced = self._reduced(multipliers, cuts)
         roots = self._roots(multipliers.duals)
@@ -159,7 +143,7 @@ class ListedColumns:
         chosen = np.zeros(len(order), np.bool_)
         chosen[order[new]] = True
         chosen &= reduced < below
-        return Priced(self.columns.only(chosen), reduced[chosen], least, True, len(reduced))
+        return self._priced(reduced, chosen, least, True)
 
     def all_below(
         self,
@@ -170,12 +154,18 @@ class ListedColumns:
         max_columns: int,
         budget: Budget,
         max_nodes: int | None = None,
-    ) -> Priced:
+    ) -> PricedColumns:
         """Return all columns whose reduced cost is below a threshold."""
         reduced = self._reduced(multipliers, cuts)
         chosen = reduced < threshold
-        complete = int(chosen.sum()) <= max_columns
-        return Priced(self.columns.only(chosen), reduced[chosen], None, complete, len(reduced))
+        return self._priced(reduced, chosen, np.empty(0), int(chosen.sum()) <= max_columns)
+
+    def _priced(
+        self, reduced: Floats, chosen: Flags, least: Floats, complete: bool
+    ) -> PricedColumns:
+        kept, nodes = self.columns.only(chosen), len(reduced)
+        starts, types, costs = kept.starts, kept.types, kept.costs
+        return PricedColumns(starts, types, costs, reduced[chosen], least, complete, nodes)
 
     def _reduced(self, multipliers: Multipliers, cuts: list[RankOneCut]) -> Floats:
         reduced = self.columns.costs - self._incidence.T @ multipliers.duals + multipliers.count
@@ -222,9 +212,11 @@ class SearchedColumns:
         """Whether as much was looked at as the effort allows."""
         return self._left is not None and self._left <= 0
 
-    def _count(self, found: PricedColumns) -> None:
+    def _taken(self, found: PricedColumns, count: float) -> PricedColumns:
+        """Count what was looked at, and let the columns pay the dual of their number."""
         if self._left is not None:
             self._left -= found.nodes
+        return replace(found, reduced=found.reduced + count, least=found.least + count)
 
     def best(
         self,
@@ -234,7 +226,7 @@ class SearchedColumns:
         below: float,
         max_nodes: int | None,
         budget: Budget,
-    ) -> Priced:
+    ) -> PricedColumns:
         """Return for each root and size columns of least reduced cost, if below a limit."""
         count = multipliers.count
         found = self._pricing.best(
@@ -246,8 +238,7 @@ class SearchedColumns:
             most_nodes=None if self._left is None else max(1, self._left),
             budget=budget,
         )
-        self._count(found)
-        return _as_priced(found, count, found.least + count)
+        return self._taken(found, count)
 
     def all_below(
         self,
@@ -258,7 +249,7 @@ class SearchedColumns:
         max_columns: int,
         budget: Budget,
         max_nodes: int | None = None,
-    ) -> Priced:
+    ) -> PricedColumns:
         """Return all columns whose reduced cost is below a threshold."""
         count = multipliers.count
         if self._left is not None:
@@ -271,27 +262,14 @@ class SearchedColumns:
             max_nodes=max_nodes,
             budget=budget,
         )
-        self._count(found)
-        return _as_priced(found, count, None)
-
-
-def _as_priced(found: PricedColumns, count: float, least: Floats | None) -> Priced:
-    columns = Columns(found.starts, found.types, found.costs)
-    return Priced(columns, found.reduced + count, least, found.complete, found.nodes)
+        return self._taken(found, count)
 
 
 def _cut_duals(cuts: list[RankOneCut], duals: Floats) -> CutDuals | None:
     kept = np.flatnonzero(duals > 0).tolist()
     if not kept:
         return None
-    chosen = [cuts[q] for q in kept]
-    starts = np.concatenate([[0], np.cumsum([len(cut.types) for cut in chosen])])
-    return CutDuals(
-        starts.astype(np.int64),
-        np.array([one for cut in chosen for one in cut.types], np.int64),
-        np.array([cut.divisor for cut in chosen], np.int64),
-        duals[kept],
-    )
+    return CutDuals.of((cuts[q].types, cuts[q].divisor, float(duals[q])) for q in kept)
 
 
 #: The pricing of columns under duals and cuts.
@@ -336,10 +314,10 @@ def solve_relaxation(
         if best is not None and smoothing and not far:
             asked = asked.mixed(best.multipliers, 1.0 - smoothing)
         priced = _price(master, prices, asked, None if exact else _PRICING.heuristic_nodes, budget)
-        if not exact and not len(priced.columns) and not priced.complete:
+        if not exact and not len(priced) and not priced.complete:
             exact, priced = True, _price(master, prices, asked, None, budget)
         best = _better(best, master, asked, priced)
-        added = master.add(priced.columns)
+        added = master.add(priced)
         budget.report(f"{len(master.known):,} sets of records", done=rounds)
         if not added and priced.complete and asked is point.multipliers:
             return Relaxed(point, best, point.feasible, rounds)
@@ -354,16 +332,16 @@ def solve_relaxation(
 
 def _price(
     master: Master, prices: Prices, asked: Multipliers, nodes: int | None, budget: Budget
-) -> Priced:
+) -> PricedColumns:
     below = -_PRICING.negative * master.unit
     return prices.best(asked, master.cuts, below=below, max_nodes=nodes, budget=budget)
 
 
 def _better(
-    best: Centre | None, master: Master, asked: Multipliers, priced: Priced
+    best: Centre | None, master: Master, asked: Multipliers, priced: PricedColumns
 ) -> Centre | None:
     """Return the better of the best duals and those that a round makes feasible."""
-    if priced.least is None or not np.isfinite(priced.least).all():
+    if not np.isfinite(priced.least).all():
         return best
     new = repaired(master.rules, asked, master.sides, priced.least)
     return new if best is None or new.bound > best.bound else best

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from anonymip.certificates.dual_proof import ColumnPool
+from anonymip.enumeration.cluster_sets import Columns
 from anonymip.enumeration.squared_errors import are_priced
 from anonymip.exact.column_generation.conditions import ColumnRules, columns_of
 from anonymip.exact.column_generation.improving_releases import Improver
@@ -34,7 +35,7 @@ from anonymip.exact.column_generation.settings import NUMBERS, Settings
 from anonymip.exact.failed_solver import cheap_release
 from anonymip.exact.set_partitioning.branch_and_bound import SHARE_OF_MEMORY, solve_pool
 from anonymip.exact.set_partitioning.rank_one_cuts import separate
-from anonymip.exact.set_partitioning.restricted_master import Columns, Multipliers
+from anonymip.exact.set_partitioning.restricted_master import Multipliers
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.memory import in_words, memory_at_hand
 from anonymip.solution import Solution
@@ -160,7 +161,7 @@ class Proof:
                 shares.insert(0, (below - first) / gap)
                 continue
             del shares[0]
-            pool = found.columns.and_also(singles)
+            pool = found.and_also(singles)
             answer = solve_pool(
                 csr_array(pool.incidence(rules.types).T).astype(np.int64),
                 pool.costs,
@@ -185,15 +186,15 @@ class Proof:
                 budget=budget,
             )
             run.trace.append(
-                f"{share:.0%} of the gap: {len(found.columns):,} columns, {answer.nodes:,} nodes"
+                f"{share:.0%} of the gap: {len(found):,} columns, {answer.nodes:,} nodes"
                 + (f", with all of {in_words(settings.memory)}" if answer.was_full else "")
             )
             if answer.chosen is not None:
-                times = np.bincount(answer.chosen, minlength=len(pool))[: len(found.columns)]
-                run.offer_columns(found.columns, times)
+                times = np.bincount(answer.chosen, minlength=len(pool))[: len(found)]
+                run.offer_columns(found, times)
             proof = dual_proof(rules, centre, cuts)
             if proof is not None:
-                proof = replace(proof, pool=_named(rules, found.columns, target))
+                proof = replace(proof, pool=_named(rules, found, target))
             run.raise_by_pool(min(answer.bound, target), answer.by_solver, proof, compared)
             if not answer.complete or answer.chosen is not None:
                 return
@@ -237,7 +238,7 @@ class Proof:
         priced = self._prices.best(
             asked, [], below=np.inf, max_nodes=_PRICING.heuristic_nodes, budget=self._budget
         )
-        self._master.add(priced.columns)
+        self._master.add(priced)
 
     def _relax(self, before: Relaxed | None, budget: Budget | None = None) -> Relaxed:
         run, budget = self._run, budget or self._budget
@@ -292,7 +293,7 @@ class Proof:
             max_nodes=_CUTTING.looked_at,
             budget=self._budget,
         )
-        return len(found.columns) if found.complete else np.inf
+        return len(found) if found.complete else np.inf
 
 
 def _columns_that_fit(rules: ColumnRules, most: int, memory: float) -> int:

@@ -9,11 +9,11 @@ import numpy as np
 
 from anonymip.assignments import Assignment
 from anonymip.certificates import CutDual, DualProof
+from anonymip.enumeration.cluster_sets import Columns
 from anonymip.exact.column_generation.conditions import ColumnRules, columns_of, release_of
 from anonymip.exact.column_generation.pricing import Centre
 from anonymip.exact.failed_solver import FAILED, what_failed
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut
-from anonymip.exact.set_partitioning.restricted_master import Columns
 from anonymip.exact.trust import RefutedClaim, TrustOfLosses, refuse_refuted, under_assumptions
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Ints

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from anonymip.bounds.patterns.pattern_duals import PatternDuals, PatternProgram, pattern_duals
+from anonymip.enumeration.cluster_sets import Columns
 from anonymip.errors import SolverError
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, separate
 from anonymip.exact.set_partitioning.restricted_master import (
-    Columns,
     Covering,
     Mip,
     Multipliers,

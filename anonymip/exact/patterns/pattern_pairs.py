@@ -16,10 +16,11 @@ from scipy.sparse import block_array, csr_array
 
 from anonymip.assignments import SUPPRESSED, Assignment, Patterns
 from anonymip.bounds.patterns.pattern_lagrangian import pattern_row_bound
+from anonymip.enumeration.cluster_sets import Columns
 from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.exact.failed_solver import FAILED, FAILURES, cheap_release, what_failed
 from anonymip.exact.model_run import ModelRun, SolverChoices
-from anonymip.exact.set_partitioning.restricted_master import Columns, often_at_most, whole_form
+from anonymip.exact.set_partitioning.restricted_master import often_at_most, whole_form
 from anonymip.exact.trust import RefutedClaim, refuse_refuted, slack_of
 from anonymip.graphs.weighted.assignment import assign
 from anonymip.heuristics.patterns.pattern_greedy import solve_capped

@@ -32,6 +32,7 @@ from anonymip import (
     class_objective,
     load_instance,
 )
+from anonymip.enumeration.cluster_sets import Columns
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.classes.small import solve_small
 from anonymip.exact.column_generation import proving
@@ -39,7 +40,6 @@ from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.exact.column_generation.conditions import column_rules
 from anonymip.exact.column_generation.run import Run
 from anonymip.exact.freeform.freeform_mip import freeform_mip
-from anonymip.exact.set_partitioning.restricted_master import Columns
 from anonymip.exact.trust import is_too_fine
 from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.recodings import KK, EquivalenceClasses, Freeform

@@ -13,19 +13,20 @@ from hypothesis import strategies as st
 from scipy.sparse import csc_array, hstack, identity, vstack
 
 from anonymip import Attribute, Microdata, Problem, Suppressions, census
+from anonymip.enumeration.cluster_sets import Columns
+from anonymip.enumeration.pricing import PricedColumns
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.exact.column_generation.conditions import ColumnRules, column_rules
 from anonymip.exact.column_generation.pricing import (
     Centre,
     ListedColumns,
     Master,
-    Priced,
     SearchedColumns,
     repaired,
     solve_relaxation,
 )
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut
-from anonymip.exact.set_partitioning.restricted_master import Columns, KnownColumns, Multipliers
+from anonymip.exact.set_partitioning.restricted_master import KnownColumns, Multipliers
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.solvers.linear_programs import solve_linear_program
@@ -143,14 +144,14 @@ def test_columns_that_are_known_end_the_search_that_is_cut_off() -> None:
 
         spent = squared = False
 
-        def best(self, *given: Any, max_nodes: int | None, **others: Any) -> Priced:
+        def best(self, *given: Any, max_nodes: int | None, **others: Any) -> PricedColumns:
             asked.append(max_nodes)
             assert len(asked) < 100
             found = listed.best(*given, max_nodes=max_nodes, **others)
             if max_nodes is None:
                 return found
-            first = np.arange(len(listed.columns)) == 0
-            return replace(found, columns=listed.columns.only(first), least=None, complete=False)
+            first, least = listed.columns.only(np.arange(len(listed.columns)) == 0), -np.inf
+            return replace(found, **vars(first), least=np.array([least]), complete=False)
 
     relaxed = solve_relaxation(Master(rules, 1.0), CutOff(), Budget())  # type: ignore[arg-type]
     value = full_program(rules, listed.columns)

@@ -23,12 +23,12 @@ from anonymip import (
     Suppressions,
     solve,
 )
+from anonymip.enumeration.cluster_sets import Columns
 from anonymip.exact.patterns.pattern_pairs import (
     pairs_with_duals,
     pattern_pairs,
     small_groups_within,
 )
-from anonymip.exact.set_partitioning.restricted_master import Columns
 from tests.random_patterns import PatternCase, pattern_cases
 
 
