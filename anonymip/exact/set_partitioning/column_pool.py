@@ -21,11 +21,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack, vstack
 
+from anonymip.exact.set_partitioning.rank_one_cuts import held_together
 from anonymip.exact.set_partitioning.restricted_master import Mip, often_at_most, whole_form
 from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
@@ -437,20 +437,8 @@ def _by_row(row: Flags, amount: float, active: int) -> tuple[Branch, Branch]:
 
 def _fractional_pairs(pool: Pool, relaxed: Relaxed) -> tuple[Ints, Floats]:
     """Return (p, 2) pairs of types and (p,) their fractional amounts, nearest to a half first."""
-    members = csr_array(pool.incidence[relaxed.columns])
-    sizes = np.diff(members.indptr)
-    t = len(pool.coverage)
-    keys = [np.empty(0, np.int64)]
-    weights = [np.empty(0)]
-    for size in np.unique(sizes).tolist():
-        columns = np.flatnonzero(sizes == size)
-        types = members.indices[members.indptr[columns][:, None] + np.arange(size)]
-        types = np.sort(types, axis=1).astype(np.int64)
-        for a, b in combinations(range(size), 2):
-            keys.append(types[:, a] * t + types[:, b])
-            weights.append(relaxed.weights[columns])
-    known, place = np.unique(np.concatenate(keys), return_inverse=True)
-    amounts = np.bincount(place, np.concatenate(weights), minlength=len(known)).astype(np.float64)
+    t, members = len(pool.coverage), csr_array(pool.incidence[relaxed.columns])
+    known, amounts = held_together(members, relaxed.weights, 2)
     share = amounts - np.floor(amounts)
     broken = np.flatnonzero((share > _FRACTION) & (share < 1.0 - _FRACTION))
     order = broken[np.argsort(np.round(np.abs(share[broken] - 0.5), 9), kind="stable")]

@@ -113,20 +113,33 @@ def _in_all_three(odd: csr_array, weights: Floats, triples: Ints) -> Floats:
     """Return (g,) how much of the columns holds all three types of a triple oddly."""
     width = odd.shape[1]
     asked = (triples[:, 0] * width + triples[:, 1]) * width + triples[:, 2]
-    sizes = np.diff(odd.indptr)
-    keys, amounts = [np.empty(0, np.int64)], [np.empty(0)]
-    for size in np.unique(sizes[sizes >= 3]).tolist():
-        columns = np.flatnonzero(sizes == size)
-        members = odd.indices[odd.indptr[columns][:, None] + np.arange(size)].astype(np.int64)
-        for a, b, c in combinations(range(size), 3):
-            keys.append((members[:, a] * width + members[:, b]) * width + members[:, c])
-            amounts.append(weights[columns])
-    known, place = np.unique(np.concatenate(keys), return_inverse=True)
-    total = np.bincount(place, np.concatenate(amounts), minlength=len(known))
+    known, total = held_together(odd, weights, 3)
     if not len(known):
         return np.zeros(len(triples))
     at = np.minimum(np.searchsorted(known, asked), len(known) - 1)
     return np.where(known[at] == asked, total[at], 0.0)
+
+
+def held_together(held: csr_array, weights: Floats, size: int) -> tuple[Ints, Floats]:
+    """Return the sets of so many types that columns hold, and how much of the columns does.
+
+    `held`: (c, t) members of each type. `weights`: (c,) how much of each column is taken. The sets
+    are ascending numbers: their types, ascending, are the digits to the base t.
+    """
+    width, sizes = held.shape[1], np.diff(held.indptr)
+    keys, amounts = [np.empty(0, np.int64)], [np.empty(0)]
+    for count in np.unique(sizes[sizes >= size]).tolist():
+        columns = np.flatnonzero(sizes == count)
+        types = np.sort(held.indices[held.indptr[columns][:, None] + np.arange(count)], axis=1)
+        for places in combinations(types.astype(np.int64).T, size):
+            key = np.zeros(len(columns), np.int64)
+            for one in places:
+                key = key * width + one
+            keys.append(key)
+            amounts.append(weights[columns])
+    known, place = np.unique(np.concatenate(keys), return_inverse=True)
+    total = np.bincount(place, np.concatenate(amounts), minlength=len(known))
+    return known, total.astype(np.float64)
 
 
 #: Sizes of T and divisors where every type is covered once; triples with d = 2 are found exactly.
