@@ -17,6 +17,7 @@ from anonymip.enumeration.pricing import (
     ColumnSearch,
     CutDuals,
     PricedColumns,
+    Pricing,
     cuts_of_rows,
     highest_dual,
 )
@@ -303,6 +304,15 @@ class SquaredErrorPricing(ColumnSearch):
             complete=complete and priced.complete,
             nodes=call.nodes,
         )
+
+
+def pricing_of(
+    problem: Problem, *, smallest: int, largest: int, weight: str
+) -> Pricing | SquaredErrorPricing:
+    """Return the search for columns of a problem, by squared errors or a monotone loss."""
+    if are_priced(problem):
+        return SquaredErrorPricing(problem, smallest=smallest, largest=largest)
+    return Pricing(problem, smallest=smallest, largest=largest, weight=weight)
 
 
 def _near_sums(problem: Problem, first: Ints, largest: int) -> Floats:

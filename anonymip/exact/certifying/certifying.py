@@ -27,8 +27,8 @@ from anonymip.certificates.check import Duals, Rejected, Table, check, search
 from anonymip.certificates.dual_proof import DualProof
 from anonymip.certificates.exact_loss import exact_problem, rules_of, without_rules
 from anonymip.certificates.rounding import finer_scale, lowered, whole_duals
-from anonymip.enumeration.pricing import CutDuals, Pricing
-from anonymip.enumeration.squared_errors import SquaredErrorPricing, are_priced
+from anonymip.enumeration.pricing import CutDuals
+from anonymip.enumeration.squared_errors import are_priced, pricing_of
 from anonymip.errors import AnonymipError, InputError, NoSolution
 from anonymip.exact.certifying.certificate import Certificate
 from anonymip.exact.certifying.relaxing import (
@@ -208,14 +208,12 @@ class Pools:
 
     def __init__(self, problem: Problem, table: Table) -> None:
         self.table = table
-        self._pricing: Pricing | SquaredErrorPricing | None = None
+        self._pricing = None
         if len(table.rows) > _FEW:
-            smallest, largest = problem.k, table.largest
-            if table.squared:
-                self._pricing = SquaredErrorPricing(problem, smallest=smallest, largest=largest)
-            else:
-                weight = "size" if table.classes else "one"
-                self._pricing = Pricing(problem, smallest=smallest, largest=largest, weight=weight)
+            weight = "size" if table.classes else "one"
+            self._pricing = pricing_of(
+                problem, smallest=problem.k, largest=table.largest, weight=weight
+            )
 
     def up_to(
         self, node: dict[str, Any], limit: int, most: int, budget: Budget

@@ -27,8 +27,8 @@ import numpy as np
 
 from anonymip.enumeration import enumerate_sets
 from anonymip.enumeration.cluster_sets import Columns
-from anonymip.enumeration.pricing import CutDuals, PricedColumns, Pricing
-from anonymip.enumeration.squared_errors import SquaredErrorPricing, are_priced
+from anonymip.enumeration.pricing import CutDuals, PricedColumns
+from anonymip.enumeration.squared_errors import SquaredErrorPricing, pricing_of
 from anonymip.errors import InputError
 from anonymip.exact.column_generation.conditions import ColumnRules
 from anonymip.exact.column_generation.settings import NUMBERS
@@ -192,14 +192,9 @@ class SearchedColumns:
     """
 
     def __init__(self, rules: ColumnRules, most: int | None = None) -> None:
-        smallest, largest = rules.smallest, rules.largest
-        self._pricing: Pricing | SquaredErrorPricing
-        if are_priced(rules.problem):
-            self._pricing = SquaredErrorPricing(rules.problem, smallest=smallest, largest=largest)
-        else:
-            self._pricing = Pricing(
-                rules.problem, smallest=smallest, largest=largest, weight=rules.weight
-            )
+        self._pricing = pricing_of(
+            rules.problem, smallest=rules.smallest, largest=rules.largest, weight=rules.weight
+        )
         self._left = most
 
     @property
