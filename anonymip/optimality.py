@@ -103,3 +103,10 @@ def _pays_for_suppression(problem: Problem, description: Description) -> bool:
     except UnsupportedObjective:
         return True
     return bool((problem.compiled.suppression_price > exact).any())
+
+
+def under_assumptions(problem: Problem, source: str, *remarks: str) -> str:
+    """Return the source of a bound with remarks, and with what the objective's author declares."""
+    assumed = problem.compiled.assumed
+    said = [*remarks, *([f"assuming that {' and '.join(assumed)}"] if assumed else [])]
+    return f"{source} ({', '.join(said)})" if said else source

@@ -21,6 +21,7 @@ from anonymip.effort import check_effort
 from anonymip.errors import UnsupportedObjective
 from anonymip.objectives import SSE
 from anonymip.objectives.language.record import cells_of_sets
+from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings import KConcealment, KOne, OneK, PatternGuided
 from anonymip.recodings.registry import published_form
@@ -60,7 +61,7 @@ def lower_bound_of(
         if by_duals is not None:
             return by_duals
     if isinstance(problem.objective, SSE):
-        return raised_squared_error_bound(problem, effort=effort, budget=budget)
+        return squared_error_bound(problem, effort=effort, budget=budget)
     for bound in (ladder_bound, k_set_bound, nearest_neighbour_bound, weaker_notion_bound):
         found = bound(problem, effort=effort, budget=budget)
         if found is not None:
@@ -99,7 +100,9 @@ def record_terms(problem: Problem, budget: Budget | None = None) -> Floats | Non
     return nearest_neighbour_terms(problem, budget)
 
 
-def squared_error_bound(problem: Problem, *, budget: Budget | None = None) -> Bound | None:
+def squared_error_bound(
+    problem: Problem, *, effort: str | None = None, budget: Budget | None = None
+) -> Bound | None:
     """Return a lower bound on the squared errors of any release, None for other objectives.
 
     The squared errors of a class S of s records are the sum over its members i of
@@ -108,33 +111,16 @@ def squared_error_bound(problem: Problem, *, budget: Budget | None = None) -> Bo
     not fall: f(s) <= f(s+1) says that (s+1) (d(1) + ... + d(s-1)) <= s (d(1) + ... + d(s)), that
     is d(1) + ... + d(s-1) <= s d(s), which holds since none of the s - 1 summands exceeds d(s).
     With s >= k, i pays f(k) at least; where records may be suppressed, at least the lesser of
-    this and the price of a suppressed record. The bound is the sum over the records.
+    this and the price of a suppressed record. The bound is the sum over the records, or what duals
+    raised from these terms on prove beyond it: see :mod:`anonymip.bounds.class_means`.
 
-    `problem`: equivalence classes with the objective SSE. `budget`: when it ends, records not
-    looked at count as 0.
+    `problem`: equivalence classes with the objective SSE. `effort`: how much work: ``"quick"`` ends
+    with the terms, ``"normal"`` goes on for a quarter of a minute at most, ``"thorough"`` for two
+    minutes. None for thorough within a time limit, else normal. `budget`: when it ends, records not
+    looked at count as 0, and the best duals so far are the result.
 
     Distances are lowered by their rounding errors. Complexity: k neighbours of every record in a
     k-d tree.
-    """
-    if not _is_squared_error(problem):
-        return None
-    watch = Stopwatch()
-    terms, complete = _squared_error_terms(problem, budget or Budget())
-    method = "nearest squared errors" if complete else "nearest squared errors (cut short)"
-    return Bound(fsum(terms), method, "argument", watch.seconds)
-
-
-def raised_squared_error_bound(
-    problem: Problem, *, effort: str | None = None, budget: Budget | None = None
-) -> Bound | None:
-    """Return :func:`squared_error_bound`, or what duals raised from its terms on prove beyond it.
-
-    See :mod:`anonymip.bounds.class_means` for what holds.
-
-    `problem`: as of :func:`squared_error_bound`. `effort`: how much work: ``"quick"`` ends with the
-    terms, ``"normal"`` goes on for a quarter of a minute at most, ``"thorough"`` for two minutes.
-    None for thorough within a time limit, else normal. `budget`: when it ends, the best duals so
-    far are the result.
     """
     if not _is_squared_error(problem):
         return None
@@ -230,9 +216,7 @@ def weaker_notion_bound(
     summed = compiled.aggregate == "sum"
     value = fsum([*losses, hidden]) if summed else max(float(losses.max()), hidden)
     method = "exact cells and one original to hide" if hidden > 0 else "exact cells"
-    if compiled.assumed:
-        method += f" (assuming that {' and '.join(compiled.assumed)})"
-    return Bound(value, method, "argument", watch.seconds)
+    return Bound(value, under_assumptions(problem, method), "argument", watch.seconds)
 
 
 def _dearest_to_hide(problem: Problem, budget: Budget) -> float:

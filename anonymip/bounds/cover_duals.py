@@ -33,6 +33,7 @@ from scipy.sparse import csc_array
 from anonymip.effort import check_effort
 from anonymip.enumeration.boxes import box_rows, new_box_search, price_boxes
 from anonymip.objectives.language.record import cells_of_sets
+from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings.registry import published_form
 from anonymip.runtime.arrays import Flags, Floats
@@ -105,10 +106,8 @@ def cover_bound(
     closed = program.run(NUMBERS.rounds[effort], NUMBERS.gap[effort])
     if program.best == -np.inf:
         return None
-    said = [] if closed else ["cut short"]
-    if problem.compiled.assumed:
-        said.append(f"assuming that {' and '.join(problem.compiled.assumed)}")
-    method = "prices of originals" + (f" ({', '.join(said)})" if said else "")
+    remarks = () if closed else ("cut short",)
+    method = under_assumptions(problem, "prices of originals", *remarks)
     return Bound(program.best, method, "argument", watch.seconds)
 
 

@@ -12,6 +12,7 @@ from anonymip.certificates import DualProof
 from anonymip.effort import check_effort
 from anonymip.errors import UnsupportedObjective
 from anonymip.objectives.language.record import cells_of_sets
+from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.recodings.registry import COVERING_K, published_form
@@ -92,12 +93,8 @@ def bound_of_terms(
     The bound names method and remarks, beside what is only assumed of the objective; the watch runs
     since the work began.
     """
-    compiled = problem.compiled
-    value = fsum(terms) if compiled.aggregate == "sum" else float(terms.max())
-    said = list(remarks)
-    if compiled.assumed:
-        said.append(f"assuming that {' and '.join(compiled.assumed)}")
-    named = f"{method} ({', '.join(said)})" if said else method
+    value = fsum(terms) if problem.compiled.aggregate == "sum" else float(terms.max())
+    named = under_assumptions(problem, method, *remarks)
     return Bound(value, named, "argument", watch.seconds, _as_duals(problem, terms))
 
 
@@ -139,7 +136,7 @@ def lowered_terms(
 ) -> tuple[Floats, bool]:
     """Return (n,) terms, lowered by their rounding errors, and whether all were computed."""
     cells = _CELLS[effort]
-    own = _own_losses(problem, np.arange(problem.n))
+    own = _record_losses(problem, np.arange(problem.n)[:, None])
     if problem.compiled.has_tables:
         terms, complete = _terms(problem, budget, cells)
         # What exact cells cost may be large and cancel in the increase; the own loss stays.
@@ -152,7 +149,7 @@ def lowered_terms(
 
 def _lowered(problem: Problem, terms: Floats) -> Floats:
     """Return (n,) terms, at most what a suppressed record costs, without their rounding errors."""
-    own = _own_losses(problem, np.arange(problem.n))
+    own = _record_losses(problem, np.arange(problem.n)[:, None])
     # Own loss and increase may cancel: their rounding does not.
     size = np.abs(own) + np.abs(terms - own)
     if suppresses(problem):
@@ -181,14 +178,9 @@ def _terms(problem: Problem, budget: Budget, cells: float) -> tuple[Floats, bool
     # The kernels add up terms that may cancel but for rounding. Of them only the increase over the
     # record's own loss is taken, which is exactly 0 for identical rows.
     increase = np.where(np.arange(len(terms)) < cursor[0], terms - own, 0.0)
-    return (_own_losses(problem, types.first) + increase)[types.inverse], bool(
+    return (_record_losses(problem, types.first[:, None]) + increase)[types.inverse], bool(
         cursor[0] == len(terms)
     )
-
-
-def _own_losses(problem: Problem, rows: Ints) -> Floats:
-    """Return the losses of publishing the given rows exactly, by the objective's own function."""
-    return problem.compiled.record_losses(cells_of_sets(problem.microdata, rows[:, None]))
 
 
 @kernel
@@ -309,6 +301,7 @@ def _least_around(problem: Problem, rows: Ints, counts: Ints, at: int, most: int
 
 
 def _record_losses(problem: Problem, sets: Ints) -> Floats:
+    """Return what a record of each set loses, by the objective's own function."""
     return problem.compiled.record_losses(cells_of_sets(problem.microdata, sets))
 
 

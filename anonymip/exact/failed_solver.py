@@ -12,11 +12,11 @@ from anonymip.errors import (
     UnsupportedObjective,
 )
 from anonymip.exact.classes.small import solve_small
-from anonymip.exact.trust import under_assumptions
 from anonymip.exact.warm_starts import begin_freeform
 from anonymip.heuristics.freeform.nearest_sets import nearest_sets
 from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.heuristics.local_search.starts import BEST
+from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings import KK, EquivalenceClasses, KConcealment, KOne, OneK, PatternGuided
 from anonymip.runtime.budget import Budget

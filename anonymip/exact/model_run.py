@@ -19,14 +19,9 @@ from anonymip.exact.failed_solver import (
     search_instead,
     what_failed,
 )
-from anonymip.exact.trust import (
-    RefutedClaim,
-    Trust,
-    claimed_bound,
-    refuse_refuted,
-    under_assumptions,
-)
+from anonymip.exact.trust import RefutedClaim, Trust, claimed_bound, refuse_refuted
 from anonymip.models import FORMULATIONS, read, set_start
+from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch

@@ -10,8 +10,8 @@ from scipy.sparse import csc_array, hstack, identity, vstack
 
 from anonymip.bounds.combinatorial import record_terms
 from anonymip.enumeration import ClusterSets, enumerate_sets
-from anonymip.exact.trust import under_assumptions
 from anonymip.models.parts.set_columns import edge
+from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import Budget

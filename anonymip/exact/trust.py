@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -33,12 +33,6 @@ TOO_HIGH = "the solver's bound lies above a solution that was found: it is not u
 
 #: Remark on a bound that tolerances may have raised.
 TOO_FINE = "the loss is finer than the solver's tolerances resolve: its bound is lowered by them"
-
-
-def under_assumptions(problem: Problem, source: str) -> str:
-    """Return the source of a bound, with what the author of the objective declares."""
-    assumed = problem.compiled.assumed
-    return f"{source} (assuming that {' and '.join(assumed)})" if assumed else source
 
 
 class RefutedClaim(SolverError):
@@ -80,33 +74,6 @@ def refuse_refuted(
         )
 
 
-class Trust(Protocol):
-    """How far a solver's numbers can be relied on for one model."""
-
-    @property
-    def needs_assumptions(self) -> bool:
-        """Whether the model is right only if what the author of the objective declares is."""
-
-    def no_release(self, solver: str) -> NoSolution | None:
-        """Return what to raise where a model is infeasible and no release known.
-
-        None if a release always exists.
-        """
-
-    def compare(self, result: SolverResult, found: Solution) -> None:
-        """Refuse an objective far below the loss of the release that the model's values mean.
-
-        Raises SolverError if the two contradict each other.
-        """
-
-    @property
-    def slack(self) -> float:
-        """What all tolerances together may lift a bound by."""
-
-    def bound(self, claimed: float, objective: float) -> tuple[float | None, list[str]]:
-        """Return what of a bound can be relied on beside a release of some loss, and remarks."""
-
-
 @dataclass(frozen=True)
 class TrustOfLosses:
     """How far models of classes and covers can be relied on, given the scale of the loss.
@@ -117,7 +84,8 @@ class TrustOfLosses:
     less, as where values lie near each other.
 
     `by_cells`: whether the model adds up losses of cells. Then effects of all sizes stand side by
-    side in it, and those of the finest attribute must be told apart too.
+    side in it, and those of the finest attribute must be told apart too. `needs_assumptions`: the
+    model is right only if what the author of the objective declares is.
     """
 
     problem: Problem
@@ -130,7 +98,10 @@ class TrustOfLosses:
         return cls(problem, by_cells=formulation not in ("set-partition", "set-cover"))
 
     def no_release(self, solver: str) -> NoSolution | None:
-        """Return that limits or degrees leave no release; nothing else can."""
+        """Return what to raise where a model is infeasible and no release known.
+
+        None if a release always exists: only limits and degrees leave none.
+        """
         if self.problem.limits:
             return NoSolution(
                 f"no release obeys the limits, says {solver}",
@@ -144,7 +115,10 @@ class TrustOfLosses:
         return None
 
     def compare(self, result: SolverResult, found: Solution) -> None:
-        """Refuse an objective below the loss; the tolerances of all cells may add up."""
+        """Refuse an objective far below the loss of the release that the model's values mean.
+
+        The tolerances of all cells may add up. Raises SolverError if the two contradict each other.
+        """
         cells = self.problem.n * self.problem.m
         slack = max(1.0, cells) * SOLVER_RESOLUTION * largest_effect(self.problem)
         named = "classes" if isinstance(found.assignment, Classes) else "sets"
@@ -158,7 +132,7 @@ class TrustOfLosses:
         return cells * SOLVER_RESOLUTION * effect
 
     def bound(self, claimed: float, objective: float) -> tuple[float | None, list[str]]:
-        """Return what of a bound can be relied on, and remarks."""
+        """Return what of a bound can be relied on beside a release of some loss, and remarks."""
         problem = self.problem
         effect = _largest_of_model(problem, by_cells=self.by_cells)
         resolution = SOLVER_RESOLUTION * effect
@@ -289,6 +263,10 @@ class TrustOfPatterns:
     def _losses(self) -> Floats:
         """The losses that a record can have."""
         return self.columns.program.losses
+
+
+#: How far a solver's numbers can be relied on for one model.
+Trust: TypeAlias = TrustOfLosses | TrustOfPatterns
 
 
 def slack_of(losses: Floats, records: int) -> float:

@@ -31,8 +31,8 @@ from anonymip.exact.trust import (
     is_too_fine,
     largest_effect,
     refuse_refuted,
-    under_assumptions,
 )
+from anonymip.optimality import under_assumptions
 from anonymip.solvers import SolverResult
 from anonymip.tolerances import FINE_LOSS, SOLVER_BLUR, SOLVER_RESOLUTION
 from tests.random_problems import PRODUCT

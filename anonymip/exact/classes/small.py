@@ -25,11 +25,11 @@ from anonymip.exact.classes.exact_cover import (
 )
 from anonymip.exact.classes.set_search import new_small_work
 from anonymip.exact.priced_sets import PricedSets, priced_sets
-from anonymip.exact.trust import under_assumptions
 from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.classes.ordered_cut import ordered_cut
 from anonymip.heuristics.local_search.local_search import improve
 from anonymip.models.parts.set_columns import MAX_COLUMNS
+from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.arrays import Codes, Ints

@@ -14,7 +14,8 @@ from anonymip.exact.column_generation.conditions import ColumnRules, columns_of,
 from anonymip.exact.column_generation.pricing import Centre
 from anonymip.exact.failed_solver import FAILED, what_failed
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut
-from anonymip.exact.trust import RefutedClaim, TrustOfLosses, refuse_refuted, under_assumptions
+from anonymip.exact.trust import RefutedClaim, TrustOfLosses, refuse_refuted
+from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget, Progress

@@ -17,9 +17,10 @@ from anonymip.errors import InputError, NoSolution
 from anonymip.exact.failed_solver import FAILURES, cheap_release
 from anonymip.exact.model_run import ModelRun, read_result
 from anonymip.exact.priced_sets import priced_sets
-from anonymip.exact.trust import RefutedClaim, TrustOfLosses, under_assumptions
+from anonymip.exact.trust import RefutedClaim, TrustOfLosses
 from anonymip.models import build
 from anonymip.models.parts.set_columns import count_multisets
+from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
 from anonymip.solution import Bound, Solution

@@ -17,11 +17,12 @@ from anonymip.exact.freeform.pair_assignment import (
 )
 from anonymip.exact.model_run import ModelRun, SolverChoices
 from anonymip.exact.priced_sets import PricedSets, priced_sets
-from anonymip.exact.trust import TrustOfLosses, under_assumptions
+from anonymip.exact.trust import TrustOfLosses
 from anonymip.exact.warm_starts import begin_freeform
 from anonymip.models import build, formulations_of, model_size
 from anonymip.models.freeform.set_cover import cover_degree
 from anonymip.models.parts.set_columns import MAX_COLUMNS
+from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget

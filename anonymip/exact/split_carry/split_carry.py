@@ -29,8 +29,8 @@ from anonymip.exact.split_carry.state import (
     Link,
     links_of,
 )
-from anonymip.exact.trust import under_assumptions
 from anonymip.heuristics.growing.repair import finish
+from anonymip.optimality import under_assumptions
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
