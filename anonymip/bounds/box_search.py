@@ -23,9 +23,9 @@ from anonymip.bounds.near_search import (
     NearSearch,
     bound_each,
     filter_roughly,
-    put_top,
     sort_by_loss,
 )
+from anonymip.enumeration.rooted_search import put_top
 from anonymip.objectives.kernels.class_loss import ends_loss
 from anonymip.objectives.kernels.growing_sets import add_row, copy_set, empty_set, losses_with
 from anonymip.runtime.arrays import Floats

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import numpy as np
 
+from anonymip.enumeration.rooted_search import put_top
 from anonymip.instances.microdata import RowTypes
 from anonymip.objectives.kernels.box_tree import (
     DEEPEST,
@@ -217,23 +218,6 @@ def gather_near(search: NearSearch, floors: Floats, own: int, radius: float) -> 
             types[kept], lists.losses[kept] = types[at], loss
             kept += 1
     return kept
-
-
-@kernel
-def put_top(top: Floats, filled: int, most: int, dual: float, copies: int) -> int:
-    """Insert a dual so many times into the `most` highest, falling; return how many there are."""
-    for _ in range(copies):
-        if filled == most:
-            if most == 0 or dual <= top[most - 1]:
-                break
-            filled -= 1
-        place = filled
-        while place > 0 and top[place - 1] < dual:
-            top[place] = top[place - 1]
-            place -= 1
-        top[place] = dual
-        filled += 1
-    return filled
 
 
 @kernel

@@ -81,21 +81,25 @@ def list_top(
         count += left
         # Most are not among the highest.
         if left > 0 and dual > top[most - 1]:
-            for _ in range(left):
-                if dual <= top[most - 1]:
-                    break
-                _insert(top, most, dual)
+            put_top(top, most, most, dual, left)
     return count
 
 
 @kernel
-def _insert(top: Floats, most: int, dual: float) -> None:
-    """Insert a dual that is above the last of the highest ones."""
-    place = most - 1
-    while place > 0 and top[place - 1] < dual:
-        top[place] = top[place - 1]
-        place -= 1
-    top[place] = dual
+def put_top(top: Floats, filled: int, most: int, dual: float, copies: int) -> int:
+    """Insert a dual so many times into the `most` highest, falling; return how many there are."""
+    for _ in range(copies):
+        if filled == most:
+            if most == 0 or dual <= top[most - 1]:
+                break
+            filled -= 1
+        place = filled
+        while place > 0 and top[place - 1] < dual:
+            top[place] = top[place - 1]
+            place -= 1
+        top[place] = dual
+        filled += 1
+    return filled
 
 
 @kernel
@@ -164,9 +168,8 @@ def bound_branches(search: RootedSearch, begin: int, end: int, missing: int) -> 
         row = types[at]
         dual, left = rows.duals[row], rows.copies[row] - path.used[row]
         # Other copies of the row itself may join as well.
-        for _ in range(min(left - 1, most)):
-            if dual > top[most - 1]:
-                _insert(top, most, dual)
+        if left > 1 and dual > top[most - 1]:
+            put_top(top, most, most, dual, left - 1)
         summed = dual
         for place in range(most):
             summed += top[place]
@@ -178,7 +181,7 @@ def bound_branches(search: RootedSearch, begin: int, end: int, missing: int) -> 
         followers.bounds[at] = bound
         nearer += left
         if left <= most and dual > top[most - 1]:
-            _insert(top, most, dual)
+            put_top(top, most, most, dual, 1)
 
 
 @kernel
