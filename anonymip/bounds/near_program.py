@@ -11,7 +11,7 @@ from anonymip.bounds.near_search import NearSearch, gather_near, sort_by_loss
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.enumeration.merging import search_rows
 from anonymip.enumeration.pricing import RootedRun, cuts_of_rows
-from anonymip.enumeration.rooted_state import RootedRules, Roots
+from anonymip.enumeration.rooted_search import RootedRules, Roots
 from anonymip.instances.microdata import RowTypes
 from anonymip.problem import Problem, is_plain
 from anonymip.recodings import EquivalenceClasses
@@ -67,19 +67,16 @@ class SetProgram:
     """The program: sets of k rows are added, and duals asked for.
 
     `counts` (t,) are the rows of each type, `unit` is the typical size of a dual, above 0;
-    `shares` (c,) become how much of each set the program takes, roughly.
+    `members` (c, k) become the types of the sets that are known, ascending in each, and `shares`
+    (c,) how much of each set the program takes, roughly.
     """
 
     def __init__(self, counts: Ints, k: int, unit: float) -> None:
         self._counts = counts.astype(np.float64)
         self._k, self._unit = k, unit
         self._known: set[bytes] = set()
-        self._members, self._costs = np.empty((0, k), np.int32), np.empty(0)
+        self.members, self._costs = np.empty((0, k), np.int32), np.empty(0)
         self.shares = np.empty(0)
-
-    def __len__(self) -> int:
-        """Return how many sets are known."""
-        return len(self._costs)
 
     def add(self, members: Codes, costs: Floats) -> int:
         """Add the new ones of (c, k) sets, types ascending in each, with their costs (c,).
@@ -91,26 +88,21 @@ class SetProgram:
             key = members[place].tobytes()
             new[place] = key not in self._known
             self._known.add(key)
-        self._members = np.concatenate([self._members, members[new]])
+        self.members = np.concatenate([self.members, members[new]])
         self._costs = np.concatenate([self._costs, costs[new]])
         self.shares = np.concatenate([self.shares, np.zeros(int(new.sum()))])
         return int(new.sum())
 
-    @property
-    def members(self) -> Codes:
-        """(c, k) types of the sets that are known, ascending in each."""
-        return self._members
-
     def cover(self, counts: Ints) -> None:
         """Ask for (t,) rows of each type, no more than before; forget sets that hold more."""
         self._counts = counts.astype(np.float64)
-        members = self._members
+        members = self.members
         fits, copies = np.ones(len(members), np.bool_), np.zeros(len(members), np.int64)
         for place in range(self._k):
             same = members[:, place] == members[:, place - 1] if place else np.False_
             copies = np.where(same, copies + 1, 1)
             fits &= counts[members[:, place]] >= copies
-        self._members, self._costs = members[fits], self._costs[fits]
+        self.members, self._costs = members[fits], self._costs[fits]
         self.shares = self.shares[fits]
 
     def improved(
@@ -120,11 +112,11 @@ class SetProgram:
 
         They lie between `lowest` and `highest`; the budget ends the steps.
         """
-        t, sets, k = len(duals), len(self), self._k
+        t, sets, k = len(duals), len(self._costs), self._k
         starts = np.arange(0, k * sets + 1, k)
-        held = csr_array((np.ones(k * sets), self._members.ravel(), starts), shape=(sets, t))
+        held = csr_array((np.ones(k * sets), self.members.ravel(), starts), shape=(sets, t))
         holding = held.T.tocsr()
-        often = np.maximum(np.bincount(self._members.ravel(), minlength=t), 1)
+        often = np.maximum(np.bincount(self.members.ravel(), minlength=t), 1)
         primal_step, dual_step = 1.0 / (k * self._unit), self._unit / often
         shares, covered = self.shares, holding @ self.shares
         sums, since = (np.zeros(sets), np.zeros(t)), 0
@@ -144,85 +136,6 @@ class SetProgram:
                 break
         self.shares = shares
         return duals
-
-
-class NearPricing:
-    """The search for sets of k rows among the nearest types of each root."""
-
-    def __init__(self, problem: Problem, types: RowTypes, search: NearSearch) -> None:
-        self._k, self._search, self._counts = problem.k, search, search.counts
-        # What holds without rules holds under them.
-        freed = problem.without_rules
-        self._run = RootedRun(search_rows(freed, types, search.rows.tables), problem.k)
-        self._near = np.empty((0, 0), np.int32)
-        self._held = np.zeros(0, np.int64)
-
-    def look_near(
-        self, floors: Floats, radii: Floats, aims: Floats, most: int, budget: Budget
-    ) -> None:
-        """List the nearest types of each.
-
-        `floors`: (t,) what a record of each type loses in any set of k rows at least. `radii`: (t,)
-        how far to look around each. `aims`: (t,) how high the duals are about. `most`: types listed
-        for each, fewer where there are very many. `budget`: what it leaves unlisted has no sets.
-        """
-        t = len(self._counts)
-        self._near = np.empty((t, min(most, t, max(self._k, NUMBERS.listed // t))), np.int32)
-        self._held = np.zeros(t, np.int64)
-        cursor, worth = np.zeros(1, np.int64), NUMBERS.worth * aims
-
-        def step(amount: int) -> int:
-            return int(
-                _near_step(
-                    self._search, floors, radii, worth, self._near, self._held, cursor, amount
-                )
-            )
-
-        run_in_steps(step, t, budget, "neighbours of each record", first=20)
-
-    def undercutting(
-        self, duals: Floats, below: float, nodes: int, budget: Budget
-    ) -> tuple[Codes, Floats]:
-        """Return (c, k) sets that cost less than their duals (t,), and (c,) what they cost.
-
-        Their costs less their duals are below `below`, at most 0. So many partial sets are looked
-        at for a root; where the budget ends the search, what was found until then is returned.
-        """
-        t, k, run = len(duals), self._k, self._run
-        run.rows.duals[:] = duals
-        order, rank = np.argsort(-duals, kind="stable"), np.empty(t, np.int32)
-        rank[order] = np.arange(t)
-        rules = RootedRules(
-            k, k, pruned=True, summed=True, keep=NUMBERS.keep, nodes_a_size=nodes, undominated=False
-        )
-        members, costs = [np.empty((0, k), np.int32)], [np.empty(0)]
-        for first in range(0, t, NUMBERS.roots):
-            roots = self._roots(order, rank, first, min(t, first + NUMBERS.roots), below)
-            run.search(cuts_of_rows(t, None), rules, roots, budget)
-            self._search.work[0] += int(run.nodes * NUMBERS.node * self._held.mean())
-            count, filled = run.found.held.tolist()
-            found = run.found.members[:filled].reshape(count, k).copy()
-            members.append(found)
-            costs.append(run.found.reduced[:count] + duals[found].sum(axis=1))
-            if budget.stop_reason() is not None:
-                break
-        return np.concatenate(members), np.concatenate(costs)
-
-    def _roots(self, order: Ints, rank: Codes, first: int, last: int, below: float) -> Roots:
-        """Return some roots with what lies near and comes behind them, the highest duals first."""
-        near, types, none = self._near[first:last], np.arange(first, last), len(rank)
-        listed = np.arange(near.shape[1]) < self._held[first:last, None]
-        ranks = rank[np.where(listed, near, 0)]
-        listed &= ranks > rank[types, None]
-        # Further rows of the root's own type.
-        several = (self._counts[types] > 1) & (self._counts[types] < self._k)
-        own = np.where(several, rank[types], none)
-        ranks = np.column_stack([own, np.where(listed, ranks, none)])
-        ranks.sort(axis=1)
-        begin = np.concatenate([[0], np.cumsum((ranks < none).sum(axis=1))])
-        limits, least = np.full(len(types), below), np.full(len(types), -np.inf)
-        others = order[ranks[ranks < none]]
-        return Roots(types, begin[:-1], begin[1:], others, limits, least)
 
 
 @kernel
@@ -268,7 +181,11 @@ class NearProgram:
         self._stage, self._rounds = 0, 0
         self._added: int | None = None
         self._unit = float(np.abs(duals.duals).mean())
-        self._pricing = NearPricing(duals.problem, duals.types, duals.search)
+        # What holds without rules holds under them.
+        freed, tables = duals.problem.without_rules, duals.search.rows.tables
+        self._run = RootedRun(search_rows(freed, duals.types, tables), duals.k)
+        # The types near each, and how many they are.
+        self._near, self._held = np.empty((0, 0), np.int32), np.zeros(0, np.int64)
         #: The program of the sets that are known.
         self.sets = SetProgram(duals.counts, duals.k, self._unit or 1.0)
         self.lowest, self.highest = np.fmin(duals.floors, 0.0), duals.highest(NUMBERS.stages[0][0])
@@ -303,16 +220,24 @@ class NearProgram:
         return True
 
     def look_near(self, floors: Floats, nearest: int, pause: Budget | None = None) -> None:
-        """List so many types near each.
+        """List the types near each.
 
         `floors`: (t,) what a record of each type loses at least in any set of k; infinite for those
-        that no set is to hold. `nearest`: types listed for each. `pause`: ends it before the
-        program's own budget does.
+        that no set is to hold. `nearest`: types listed for each, fewer where there are very many.
+        `pause`: ends it before the program's own budget does; what is unlisted has no sets.
         """
+        search, t, k = self.duals.search, len(floors), self.duals.k
         radii = np.where(
             np.isfinite(floors), np.fmin(self.highest, NUMBERS.margin * self.aims), 0.0
         )
-        self._pricing.look_near(floors, radii, self.aims, nearest, pause or self._budget)
+        near = np.empty((t, min(nearest, t, max(k, NUMBERS.listed // t))), np.int32)
+        held, worth = np.zeros(t, np.int64), NUMBERS.worth * self.aims
+        self._near, self._held, cursor = near, held, np.zeros(1, np.int64)
+
+        def step(amount: int) -> int:
+            return int(_near_step(search, floors, radii, worth, near, held, cursor, amount))
+
+        run_in_steps(step, t, pause or self._budget, "neighbours of each record", first=20)
 
     def price(self, nodes: int) -> None:
         """Add sets that cost less than they would at best, and improve the aims.
@@ -325,10 +250,52 @@ class NearProgram:
 
     def _find(self, nodes: int, pause: Budget) -> None:
         """Add sets, unless the search for them is ended by the budget."""
-        below = -NUMBERS.negative * self._unit
-        found = self._pricing.undercutting(self.aims, below, nodes, pause)
+        found = self._undercutting(nodes, pause)
         if pause.stop_reason() is None:
             self._added = self.sets.add(*found)
+
+    def _undercutting(self, nodes: int, budget: Budget) -> tuple[Codes, Floats]:
+        """Return (c, k) sets that cost less than they would at the aims, and (c,) what they cost.
+
+        So many partial sets are looked at for a root; where the budget ends the search, what was
+        found until then is returned.
+        """
+        duals, k, run = self.aims, self.duals.k, self._run
+        t, below = len(duals), -NUMBERS.negative * self._unit
+        run.rows.duals[:] = duals
+        order, rank = np.argsort(-duals, kind="stable"), np.empty(t, np.int32)
+        rank[order] = np.arange(t)
+        rules = RootedRules(
+            k, k, pruned=True, summed=True, keep=NUMBERS.keep, nodes_a_size=nodes, undominated=False
+        )
+        members, costs = [np.empty((0, k), np.int32)], [np.empty(0)]
+        for first in range(0, t, NUMBERS.roots):
+            roots = self._roots(order, rank, first, min(t, first + NUMBERS.roots), below)
+            run.search(cuts_of_rows(t, None), rules, roots, budget)
+            self.duals.search.work[0] += int(run.nodes * NUMBERS.node * self._held.mean())
+            count, filled = run.found.held.tolist()
+            found = run.found.members[:filled].reshape(count, k).copy()
+            members.append(found)
+            costs.append(run.found.reduced[:count] + duals[found].sum(axis=1))
+            if budget.stop_reason() is not None:
+                break
+        return np.concatenate(members), np.concatenate(costs)
+
+    def _roots(self, order: Ints, rank: Codes, first: int, last: int, below: float) -> Roots:
+        """Return some roots with what lies near and comes behind them, the highest duals first."""
+        near, types, none = self._near[first:last], np.arange(first, last), len(rank)
+        listed = np.arange(near.shape[1]) < self._held[first:last, None]
+        ranks = rank[np.where(listed, near, 0)]
+        listed &= ranks > rank[types, None]
+        # Further rows of the root's own type.
+        counts = self.duals.counts[types]
+        own = np.where((counts > 1) & (counts < self.duals.k), rank[types], none)
+        ranks = np.column_stack([own, np.where(listed, ranks, none)])
+        ranks.sort(axis=1)
+        begin = np.concatenate([[0], np.cumsum((ranks < none).sum(axis=1))])
+        limits, least = np.full(len(types), below), np.full(len(types), -np.inf)
+        others = order[ranks[ranks < none]]
+        return Roots(types, begin[:-1], begin[1:], others, limits, least)
 
     def improve(self, pause: Budget | None = None) -> bool:
         """Bring the aims nearer to the best ones for the sets that are known.

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from anonymip.enumeration.rooted_state import SearchRows
+from anonymip.enumeration.rooted_search import SearchRows
 from anonymip.instances.microdata import RowTypes
 from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.objectives.kernels.growing_sets import term_rows

@@ -21,8 +21,10 @@ from scipy.sparse import csr_array
 
 from anonymip.enumeration.cluster_sets import Columns, exact_losses
 from anonymip.enumeration.merging import capped_tables, loss_scale, row_types, search_rows
-from anonymip.enumeration.rooted_search import COMPLETE, CRAMPED, FULL, search_columns
-from anonymip.enumeration.rooted_state import (
+from anonymip.enumeration.rooted_search import (
+    COMPLETE,
+    CRAMPED,
+    FULL,
     ROOT,
     SIZE,
     ColumnsFound,
@@ -34,6 +36,7 @@ from anonymip.enumeration.rooted_state import (
     Roots,
     SearchRows,
     new_rooted_path,
+    search_columns,
 )
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances.microdata import RowTypes

@@ -18,7 +18,7 @@ from anonymip.enumeration.merging import (
     search_rows,
 )
 from anonymip.enumeration.pricing import UNLIMITED, RootedRun, cuts_of_rows, dual_sums, members_of
-from anonymip.enumeration.rooted_state import RootedRules, Roots
+from anonymip.enumeration.rooted_search import RootedRules, Roots
 from anonymip.errors import InputError
 from anonymip.objectives.language.record import cells_of_sets
 from anonymip.problem import Problem

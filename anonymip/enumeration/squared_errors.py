@@ -21,7 +21,7 @@ from anonymip.enumeration.pricing import (
     cuts_of_rows,
     highest_dual,
 )
-from anonymip.enumeration.rooted_state import CutsOfRows
+from anonymip.enumeration.rooted_search import CutsOfRows
 from anonymip.enumeration.squared_search import (
     DEPTH,
     EVALUATIONS,

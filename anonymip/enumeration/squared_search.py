@@ -24,7 +24,7 @@ from typing import Annotated
 
 import numpy as np
 
-from anonymip.enumeration.rooted_state import CutsOfRows
+from anonymip.enumeration.rooted_search import CutsOfRows
 from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed

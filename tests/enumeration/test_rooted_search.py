@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from anonymip import Diversity, Microdata, Problem, census
 from anonymip.enumeration.merging import capped_tables, merge_rows, search_rows
 from anonymip.enumeration.pricing import UNLIMITED, cuts_of_rows
-from anonymip.enumeration.rooted_search import COMPLETE, CRAMPED, FULL, OUT_OF_NODES, search_columns
-from anonymip.enumeration.rooted_state import (
+from anonymip.enumeration.rooted_search import (
+    COMPLETE,
+    CRAMPED,
+    FULL,
+    OUT_OF_NODES,
     ROOT,
     SIZE,
     ColumnsFound,
@@ -22,6 +25,7 @@ from anonymip.enumeration.rooted_state import (
     RootedSearch,
     Roots,
     new_rooted_path,
+    search_columns,
 )
 
 #: Members of a set, ascending.
