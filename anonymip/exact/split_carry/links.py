@@ -15,14 +15,16 @@ from anonymip.exact.classes.set_search import new_small_work
 from anonymip.exact.classes.small import MAX_NODES, solve_small
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.exact.failed_solver import has_failed
-from anonymip.exact.split_carry.carrying import carry_rule, divide_window, new_outcome
-from anonymip.exact.split_carry.kernels import (
+from anonymip.exact.split_carry.carrying import (
     STUCK,
     Plan,
     advance_links,
+    carry_rule,
+    divide_window,
     fill_losses,
     fill_window,
     move_on,
+    new_outcome,
     window_size,
 )
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
