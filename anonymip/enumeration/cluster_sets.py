@@ -94,7 +94,7 @@ class ClusterSets:
     losses: Floats
     reduced_costs: Floats  # (c,) float64, losses less the duals of the rows
     complete: bool  # whether these are all sets that were asked for
-    #: What ended the search early: ``"max_sets"``, ``"max_nodes"``, or the value of
+    #: What ended the search early: ``"max_sets"``, or the value of
     #: :class:`~anonymip.status.Stopped`; None if it is complete.
     reason: str | None
     nodes: int  # partial sets that were looked at
@@ -185,27 +185,23 @@ def _new_runs(members: Codes, sizes: Ints) -> Flags:
 class Found:
     """Sets found, not compressed yet.
 
-    `members` are their types, set by set, ascending within a set; `sizes` and `losses` are (c,).
+    `members` are their types, set by set, ascending within a set; `sizes` and `losses` are (c,),
+    None where the losses of the search are sums of its own.
     `reason` says what ended the search early, None if nothing did; `nodes` counts the partial sets
     looked at.
     """
 
     members: Codes
     sizes: Ints
-    losses: Floats
+    losses: Floats | None
     reason: str | None
     nodes: int
 
 
-def gather_sets(
-    problem: Problem, rows: MergedRows, found: Found, *, threshold: float, exact: bool
-) -> ClusterSets:
-    """Return the sets below the threshold.
-
-    If `exact`, the losses are recomputed by the objective's own function.
-    """
+def gather_sets(problem: Problem, rows: MergedRows, found: Found, threshold: float) -> ClusterSets:
+    """Return the sets below the threshold, with losses by the objective's own function."""
     members, sizes, losses = found.members, found.sizes, found.losses
-    if exact:
+    if losses is None:
         losses = exact_losses(problem, representatives(rows, members, sizes), sizes)
     begins = np.cumsum(sizes) - sizes
     dual_sum = np.add.reduceat(rows.duals[members], begins) if len(sizes) else np.empty(0)

@@ -17,7 +17,7 @@ from anonymip.enumeration.merging import (
     merge_rows,
     search_rows,
 )
-from anonymip.enumeration.pricing import UNLIMITED, RootedRun, cuts_of_rows, dual_sums, members_of
+from anonymip.enumeration.pricing import UNLIMITED, RootedRun, cuts_of_rows, members_of
 from anonymip.enumeration.rooted_search import RootedRules, Roots
 from anonymip.errors import InputError
 from anonymip.objectives.language.record import cells_of_sets
@@ -38,15 +38,13 @@ class Request:
     """Which sets are looked for, and what ends the search early.
 
     Sets of up to `largest` records with reduced costs below `cutoff`. If `pruned`, partial sets are
-    cut off by the loss, which must be monotone. At most `max_sets` are found and `max_nodes`
-    partial sets looked at.
+    cut off by the loss, which must be monotone. At most `max_sets` are found.
     """
 
     largest: int
     cutoff: float
     pruned: bool
     max_sets: int
-    max_nodes: int
 
 
 def search_in_batches(
@@ -91,9 +89,6 @@ class _Search:
     def grow(self, sets: Ints) -> Ints:
         """Return the sets with one row more that may grow on; keep those that are wanted."""
         grown = self._followers(sets)
-        left = self.request.max_nodes - self.nodes
-        if len(grown) > left:
-            grown, self.reason = grown[:left], "max_nodes"
         self.nodes += len(grown)
         size = sets.shape[1] + 1
         records = self.rows.records[grown]
@@ -174,9 +169,7 @@ def enumerate_sets(
     *,
     max_size: int | None = None,
     max_sets: int = MAX_SETS_KEPT,
-    max_nodes: int | None = None,
     merge: bool = True,
-    exact_losses: bool = True,
     budget: Budget | None = None,
 ) -> ClusterSets:
     """Return all sets of k to `max_size` records whose reduced cost is below a threshold.
@@ -188,13 +181,10 @@ def enumerate_sets(
     None means 0. `threshold`: reduced costs from here on are not wanted. `max_size`: most records
     of a set; None takes what some optimal release needs at most, see
     :meth:`~anonymip.recodings.Recoding.max_size`, or else n. `max_sets`: sets that end the search
-    when there are more. `max_nodes`: partial sets that end the search; None for no limit. `merge`:
-    whether records that are alike to duals, loss, limits and diversity are one row type. Under
-    losses of the members tier they never are, but for squared errors. `exact_losses`: whether
-    losses are those of the objective's own function. Otherwise they are the search's own sums,
-    which differ by rounding, and so does who is below the threshold. `budget`: ends the search.
-    Returns: the sets, and whether they are all. Raises InputError if duals are not n finite
-    numbers, the threshold is NaN, or a limit is out of range.
+    when there are more. `merge`: whether records that are alike to duals, loss, limits and
+    diversity are one row type. Under losses of the members tier they never are, but for squared
+    errors. `budget`: ends the search. Returns: the sets, and whether they are all. Raises
+    InputError if duals are not n finite numbers, the threshold is NaN, or a limit is out of range.
 
     Complexity: exponential in `max_size`. With a monotone record loss, partial sets that no rows
     can bring below the threshold are cut off.
@@ -203,9 +193,8 @@ def enumerate_sets(
     if math.isnan(threshold):
         raise InputError("threshold is NaN", remedy="Give a number")
     largest = _largest(problem, max_size)
-    for name, value in (("max_sets", max_sets), ("max_nodes", max_nodes)):
-        if value is not None and not _is_whole(value, 1):
-            raise InputError(f"{name} is {value!r}", remedy="Give a whole number of at least 1")
+    if not _is_whole(max_sets, 1):
+        raise InputError(f"max_sets is {max_sets!r}", remedy="Give a whole number of at least 1")
     budget = budget or Budget()
     rows = merge_rows(problem, duals, merge=merge)
     compiled = problem.compiled
@@ -214,12 +203,9 @@ def enumerate_sets(
         threshold + _slack(problem, duals, threshold, largest),
         compiled.monotone and threshold < math.inf,
         int(max_sets),
-        UNLIMITED if max_nodes is None else int(max_nodes),
     )
     search = _search_by_roots if compiled.has_tables else search_in_batches
-    found = search(problem, rows, request, budget)
-    exact = exact_losses and compiled.has_tables
-    return gather_sets(problem, rows, found, threshold=threshold, exact=exact)
+    return gather_sets(problem, rows, search(problem, rows, request, budget), threshold)
 
 
 def _checked_duals(problem: Problem, duals: ArrayLike | None) -> Floats:
@@ -285,15 +271,13 @@ def _search_by_roots(
         budget,
         phase="enumerating sets",
         max_columns=request.max_sets,
-        max_nodes=request.max_nodes,
     )
     count = min(int(run.found.held[0]), request.max_sets)
     sizes = run.found.sizes[:count].copy()
     members = run.found.members[: sizes.sum()]
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    losses = run.found.reduced[:count] + dual_sums(merged.duals[members], starts)
     # Models take the sets in an order that does not depend on how they were found.
     order = lexicographic_order(members, sizes, t)
     members, sizes = members[members_of(starts, sizes, order)], sizes[order]
     reason = "max_sets" if run.reason == "max_columns" else run.reason
-    return Found(members, sizes, losses[order], reason, run.nodes)
+    return Found(members, sizes, None, reason, run.nodes)
