@@ -185,7 +185,7 @@ class Checkpoint:
                 remedy=f"Resume it ({argument('resume', True)}), remove it, or name another file",
             )
         if not resume:
-            self.remove_parts()
+            remove_parts(self.path)
 
     @property
     def is_due(self) -> bool:
@@ -259,10 +259,6 @@ class Checkpoint:
             self._fingerprint._replace(options=options),
             resume=True,
         )
-
-    def remove_parts(self) -> None:
-        """Remove the files of all parts."""
-        remove_parts(self.path)
 
     def _refuse_foreign(self, header: dict[str, Any]) -> None:
         if header["format"] != FORMAT:

@@ -85,16 +85,11 @@ class ChainClock:
         if self._share is not None:
             self.unused += links * self._share - seconds
 
-    def budget_of_link(self, least: float = 0.0) -> Budget | None:
-        """Return the budget of the next link, silent; None if there is no time for a solver.
-
-        `least`: seconds that a link gets in any case.
-        """
+    def budget_of_link(self) -> Budget | None:
+        """Return the budget of the next link, silent; None if there is no time for a solver."""
         seconds = self.allowance()
         if seconds == 0.0:
-            if not least:
-                return None
-            seconds = least
+            return None
         budget = self._budget.renewed(seconds)
         budget.progress = None
         return budget

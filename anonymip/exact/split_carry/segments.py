@@ -17,7 +17,13 @@ from anonymip.assignments import SUPPRESSED
 from anonymip.errors import InputError, NoSolution
 from anonymip.exact.classes.best_classes import compiles
 from anonymip.exact.classes.small import solve_small
-from anonymip.exact.split_carry.checkpoint import Checkpoint, Keeper, arrays_of, resumed
+from anonymip.exact.split_carry.checkpoint import (
+    Checkpoint,
+    Keeper,
+    arrays_of,
+    remove_parts,
+    resumed,
+)
 from anonymip.exact.split_carry.links import ChainClock, ClassLinks, links_of_classes
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.state import (
@@ -309,7 +315,7 @@ def run_segments(
     # Boundaries that were cut short are solved again by a run that goes on.
     if stopped is None and reason is None and whole.checkpoint is not None:
         whole.checkpoint.write(arrays_of(chain))
-        whole.checkpoint.remove_parts()
+        remove_parts(whole.checkpoint.path)
     remark = (
         f"{len(ends)} chains joined at {len(ends) - 1} boundaries, "
         f"{joined.gained} of them for the better"
@@ -362,11 +368,6 @@ _SECONDS_A_CELL = 2.5e-7
 _SHARE_OF_LINKS = 0.2
 
 
-def reserved_seconds(problem: Problem) -> float:
-    """Return the seconds that a release of the whole table takes without any link."""
-    return _SECONDS_A_CELL * problem.n * problem.m * (1 + problem.k / 5)
-
-
 def links_budget(problem: Problem, budget: Budget, clock: MachineClock) -> Budget:
     """Return the budget of the links: a release must be made in the time that remains.
 
@@ -375,8 +376,9 @@ def links_budget(problem: Problem, budget: Budget, clock: MachineClock) -> Budge
     left = budget.remaining()
     if left is None or left == 0.0:
         return budget
-    reserved = clock.slowness * reserved_seconds(problem)
-    return budget.share(max(_SHARE_OF_LINKS, 1.0 - reserved / left))
+    # What a release of the whole table takes without any link.
+    reserved = _SECONDS_A_CELL * problem.n * problem.m * (1 + problem.k / 5)
+    return budget.share(max(_SHARE_OF_LINKS, 1.0 - clock.slowness * reserved / left))
 
 
 def cut_rest(problem: Problem, chain: Chain) -> int:

@@ -31,7 +31,7 @@ from anonymip import (
     WeightedLoss,
     objective,
 )
-from anonymip.exact.split_carry.checkpoint import FORMAT, Checkpoint, Fingerprint
+from anonymip.exact.split_carry.checkpoint import FORMAT, Checkpoint, Fingerprint, remove_parts
 from anonymip.objectives.language.protocol import FunctionObjective
 
 OURS = Fingerprint("table", "rules", "options")
@@ -94,7 +94,7 @@ def test_parts_have_files_of_their_own(path: Path) -> None:
         whole.part(1).read()
     mine = path.with_name(f"{path.name}.part-mine")
     mine.write_bytes(b"")
-    whole.remove_parts()
+    remove_parts(whole.path)
     assert sorted(os.listdir(path.parent)) == [path.name, mine.name]
 
 
