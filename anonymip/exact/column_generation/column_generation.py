@@ -84,13 +84,6 @@ def starting_releases(
     return sorted(found, key=lambda solution: solution.objective)
 
 
-def _at_least_a_megabyte(memory: float) -> float:
-    """Return an amount of memory in gigabytes; InputError if it is no number or too little."""
-    if not memory >= 0.001:
-        raise InputError(f"memory is {memory} gigabytes", remedy="Give gigabytes, 0.001 at least")
-    return memory
-
-
 #: Share of the time that heuristics may take.
 _STARTING = 0.25
 
@@ -152,8 +145,10 @@ def column_generation(
         work=WORK[effort],
         seed=seed,
         bound_only=bound_only,
-        memory=1e9 * _at_least_a_megabyte(memory),
+        memory=1e9 * memory,
     )
+    if not memory >= 0.001:
+        raise InputError(f"memory is {memory} gigabytes", remedy="Give gigabytes, 0.001 at least")
     rules = column_rules(problem)
     if problem.is_capped:
         again = partial(

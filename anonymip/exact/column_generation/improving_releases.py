@@ -24,7 +24,7 @@ from anonymip.exact.column_generation.conditions import (
 )
 from anonymip.exact.column_generation.pricing import Centre, Master, Prices, Relaxed
 from anonymip.exact.column_generation.run import Run
-from anonymip.exact.column_generation.settings import FEW, NUMBERS, Settings
+from anonymip.exact.column_generation.settings import FEW, IMPROVING, NEAR, PRICING, Settings
 from anonymip.exact.set_partitioning.branch_and_bound import solve_pool
 from anonymip.exact.set_partitioning.restricted_master import (
     KnownColumns,
@@ -41,8 +41,6 @@ from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
 
-_IMPROVING, _NEAR, _PRICING = NUMBERS.improving, NUMBERS.neighbourhoods, NUMBERS.pricing
-
 
 def improve_by_neighbourhoods(
     run: Run, pool: Columns, centre: Centre, unit: float, most: int, budget: Budget
@@ -57,10 +55,10 @@ def improve_by_neighbourhoods(
     complete = own.incidence(run.rules.types).sum() == run.rules.sides.sum()
     if not (complete or np.isfinite(run.rules.price)):
         return False
-    records = _NEAR.records
+    records = NEAR.records
     if run.rules.freeform:
         # Each record lies in k sets of k: fewer sets hold none of them whole.
-        records = min(_NEAR.most_records, records * max(9, run.problem.k**2) // 9)
+        records = min(NEAR.most_records, records * max(9, run.problem.k**2) // 9)
     parts = _Neighbourhoods(run.rules.types, pool.and_also(own), centre, unit, records)
     release = {place: own.of(place).astype(np.int64) for place in range(len(own))}
     costs = dict(enumerate(own.costs.tolist()))
@@ -73,7 +71,7 @@ def improve_by_neighbourhoods(
         solved += 1
         chosen = parts.around(seed, release)
         before = sum(costs[place] for place in chosen)
-        new = parts.best([release[place] for place in chosen], before * (1.0 - _NEAR.gain), budget)
+        new = parts.best([release[place] for place in chosen], before * (1.0 - NEAR.gain), budget)
         budget.report("neighbouring sets chosen again", done=solved)
         if new is None:
             continue
@@ -100,15 +98,15 @@ def columns_below(
 ) -> Columns:
     """Return all columns below some reduced cost, and those that the master knows."""
     threshold = run.loss - centre.value
-    for _ in range(_NEAR.times):
+    for _ in range(NEAR.times):
         found = prices.all_below(
-            centre.multipliers, master.cuts, threshold, max_columns=_NEAR.pool, budget=budget
+            centre.multipliers, master.cuts, threshold, max_columns=NEAR.pool, budget=budget
         )
         if found.complete:
             return found.and_also(master.known.all())
         if prices.spent or budget.stop_reason() is not None:
             break
-        threshold /= _NEAR.less
+        threshold /= NEAR.less
     return master.known.all()
 
 
@@ -138,7 +136,7 @@ class _Neighbourhoods:
         scores = np.add.reduceat(shared[members], starts) / sizes
         order = np.argsort(-scores, kind="stable")
         room = self._records - len(release[seed])
-        most = max(_NEAR.sets, int(np.searchsorted(np.cumsum(sizes[order]), room, side="right")))
+        most = max(NEAR.sets, int(np.searchsorted(np.cumsum(sizes[order]), room, side="right")))
         return [seed, *(places[at] for at in order[:most].tolist() if scores[at] > 0)]
 
     def best(self, sets: list[Ints], below: float, budget: Budget) -> list[int] | None:
@@ -157,7 +155,7 @@ class _Neighbourhoods:
             covered[types],
             upper_bound=below,
             solver=None,
-            max_nodes=_NEAR.nodes,
+            max_nodes=NEAR.nodes,
             budget=budget,
         )
         return None if answer.chosen is None else inside[answer.chosen].tolist()
@@ -177,7 +175,7 @@ class Improver:
     def after_relaxation(self, relaxed: Relaxed) -> None:
         """Look for a release when the relaxation has ended for the first time."""
         if not self._take_whole(relaxed) and self._goes_on():
-            self._dive(_IMPROVING.kept[0])
+            self._dive(IMPROVING.kept[0])
             if self._goes_on() and self._run.problem.n <= FEW:
                 self._whole_numbers(relaxed.centre, self._master.known.all())
 
@@ -185,7 +183,7 @@ class Improver:
         """Look for a better release when cuts have raised the bound."""
         if self._take_whole(relaxed) or relaxed.centre is None:
             return
-        for share in _IMPROVING.kept:
+        for share in IMPROVING.kept:
             if self._goes_on():
                 self._dive(share)
         if self._goes_on():
@@ -196,7 +194,7 @@ class Improver:
         centre = relaxed.centre
         if centre is None:
             return
-        for _ in range(_IMPROVING.times):
+        for _ in range(IMPROVING.times):
             before = self._run.loss
             if self._goes_on():
                 self._neighbourhoods(centre)
@@ -227,7 +225,7 @@ class Improver:
         if point is None or not point.feasible:
             return False
         times = np.rint(point.shares)
-        if np.abs(point.shares - times).max(initial=0.0) > _IMPROVING.used:
+        if np.abs(point.shares - times).max(initial=0.0) > IMPROVING.used:
             return False
         columns = self._master.known.all()
         # Columns that were found since are not in the point.
@@ -239,7 +237,7 @@ class Improver:
     def _dive(self, share: float) -> None:
         """Take the columns that the master uses at least so much, and go on from these."""
         run, before = self._run, self._run.loss
-        found = dive(self._master, self._prices, self._budget.share(_IMPROVING.time), share)
+        found = dive(self._master, self._prices, self._budget.share(IMPROVING.time), share)
         if found is None:
             return
         run.offer(found)
@@ -248,7 +246,7 @@ class Improver:
                 run.problem,
                 found.labels,
                 effort="normal",
-                budget=self._budget.share(_IMPROVING.time),
+                budget=self._budget.share(IMPROVING.time),
                 seed=self._settings.seed,
             )
             found = Classes(labels)  # type: ignore[arg-type]
@@ -273,8 +271,8 @@ class Improver:
         labels, _, _ = iterate_classes(
             problem,
             release.labels,
-            steps=min(self._settings.work.perturbed * problem.n, _IMPROVING.perturbed),
-            budget=self._budget.share(_IMPROVING.time),
+            steps=min(self._settings.work.perturbed * problem.n, IMPROVING.perturbed),
+            budget=self._budget.share(IMPROVING.time),
             seed=self._settings.seed,
             visited=visited,
         )
@@ -292,18 +290,16 @@ class Improver:
         """Choose neighbouring sets of the best release again, and then sets of all of it."""
         run, before = self._run, self._run.loss
         # A larger table has more of them.
-        most = int(
-            self._settings.work.neighbourhoods * max(1.0, run.rules.types / _IMPROVING.types)
-        )
+        most = int(self._settings.work.neighbourhoods * max(1.0, run.rules.types / IMPROVING.types))
         # One may be nearly the whole table, of which pools tell more.
-        parted = run.rules.freeform or run.rules.types >= 2 * _NEAR.records
+        parted = run.rules.freeform or run.rules.types >= 2 * NEAR.records
         if not run.rules.freeform:
             # Neighbourhoods of large classes take long, and perturbing them gains as much.
-            most = int(most * min(1.0, _IMPROVING.k / run.problem.k) ** 4)
+            most = int(most * min(1.0, IMPROVING.k / run.problem.k) ** 4)
         if not most:
             return
         pool = columns_below(run, self._prices, self._master, centre, self._budget)
-        budget, unit = self._budget.share(_IMPROVING.time), self._master.unit
+        budget, unit = self._budget.share(IMPROVING.time), self._master.unit
         if parted and improve_by_neighbourhoods(run, pool, centre, unit, most, budget):
             self._keep(f"neighbouring sets chosen again: {run.loss:.6g}", before)
         if self._goes_on():
@@ -323,7 +319,7 @@ class Improver:
         start = np.bincount(np.array(places, np.int64), minlength=len(columns))
         reduced = master.reduced_costs(centre.multipliers, columns)
         most = min(
-            max(_IMPROVING.whole_least, _IMPROVING.whole * run.rules.types), _IMPROVING.whole_most
+            max(IMPROVING.whole_least, IMPROVING.whole * run.rules.types), IMPROVING.whole_most
         )
         chosen = np.zeros(len(columns), np.bool_)
         chosen[np.argsort(reduced, kind="stable")[:most]] = True
@@ -340,7 +336,7 @@ class Improver:
             _, found = solve_whole(
                 run.rules,
                 kept,
-                Mip(settings.solver, options, self._budget.share(_IMPROVING.time)),
+                Mip(settings.solver, options, self._budget.share(IMPROVING.time)),
                 start=None if run.incumbent is None else start[chosen],
             )
         except SolverError:
@@ -381,7 +377,7 @@ def _dive(kept: _Kept, prices: Prices, budget: Budget) -> bool:
         if not kept.extend(point):
             return True
         point = kept.master.solve(budget)
-        for _ in range(_IMPROVING.dive_rounds):
+        for _ in range(IMPROVING.dive_rounds):
             if point is None or not kept.rows_left() or not kept.price(prices, point, budget):
                 break
             point = kept.master.solve(budget)
@@ -407,7 +403,7 @@ class _Kept:
         more = point.shares - self.times
         found = False
         for column in np.argsort(-more, kind="stable").tolist():
-            if more[column] < (self._share if found else _IMPROVING.used):
+            if more[column] < (self._share if found else IMPROVING.used):
                 break
             types, counts = np.unique(columns.of(column), return_counts=True)
             fits = int((self._left[types] // counts).min())
@@ -415,7 +411,7 @@ class _Kept:
             # Fewer rows than a column holds would be left without one.
             if not fits or 0 < rest < rules.smallest:
                 continue
-            often = min(fits, max(1, int(more[column] + _IMPROVING.used)))
+            often = min(fits, max(1, int(more[column] + IMPROVING.used)))
             self._left[types] -= often * counts
             self.times[column] += often
             found = True
@@ -431,8 +427,8 @@ class _Kept:
         priced = prices.best(
             Multipliers(duals, given.cuts, given.count),
             self.master.cuts,
-            below=-_PRICING.negative * self.master.unit,
-            max_nodes=_PRICING.heuristic_nodes,
+            below=-PRICING.negative * self.master.unit,
+            max_nodes=PRICING.heuristic_nodes,
             budget=budget,
         )
         return bool(self.master.add(priced))

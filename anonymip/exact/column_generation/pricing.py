@@ -31,7 +31,7 @@ from anonymip.enumeration.pricing import CutDuals, PricedColumns
 from anonymip.enumeration.squared_errors import SquaredErrorPricing, pricing_of
 from anonymip.errors import InputError
 from anonymip.exact.column_generation.conditions import ColumnRules
-from anonymip.exact.column_generation.settings import NUMBERS
+from anonymip.exact.column_generation.settings import PRICING
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, coefficients
 from anonymip.exact.set_partitioning.restricted_master import (
     MasterPoint,
@@ -42,8 +42,6 @@ from anonymip.objectives.language.tables import effects_of_cells
 from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.tolerances import DUAL_ROUNDING, SEARCH_ROUNDING
-
-_PRICING = NUMBERS.pricing
 
 #: The restricted master of classes or covers.
 Master: TypeAlias = RestrictedMaster[ColumnRules]
@@ -105,13 +103,13 @@ class ListedColumns:
 
     def __init__(self, rules: ColumnRules, budget: Budget) -> None:
         sets = enumerate_sets(
-            rules.problem, max_size=rules.largest, max_sets=_PRICING.most_listed, budget=budget
+            rules.problem, max_size=rules.largest, max_sets=PRICING.most_listed, budget=budget
         )
         self.stopped = None if sets.complete else budget.stop_reason()
         if not sets.complete and self.stopped is None:
             raise InputError(
                 f"column-generation lists the possible sets of records of this problem, and there "
-                f"are more than {_PRICING.most_listed:,}",
+                f"are more than {PRICING.most_listed:,}",
                 remedy="Use a loss with tables without limits and diversity, fewer records, or a "
                 "heuristic",
             )
@@ -228,7 +226,7 @@ class SearchedColumns:
             multipliers.duals,
             _cut_duals(cuts, multipliers.cuts),
             below=below - count,
-            per_root=_PRICING.a_size,
+            per_root=PRICING.a_size,
             max_nodes=max_nodes,
             most_nodes=None if self._left is None else max(1, self._left),
             budget=budget,
@@ -295,7 +293,7 @@ def solve_relaxation(
     duals known before.
     """
     best, point = centre, None
-    rounds, exact, smoothing = 0, False, _PRICING.smoothing
+    rounds, exact, smoothing = 0, False, PRICING.smoothing
     while budget.stop_reason() is None and not prices.spent:
         found = master.solve(budget)
         if found is None:
@@ -305,10 +303,10 @@ def solve_relaxation(
             return Relaxed(point, best, True, rounds)
         asked = point.multipliers
         # Duals far from feasible would only hold the others up.
-        far = prices.squared and (best is None or best.bound < _PRICING.near * point.value)
+        far = prices.squared and (best is None or best.bound < PRICING.near * point.value)
         if best is not None and smoothing and not far:
             asked = asked.mixed(best.multipliers, 1.0 - smoothing)
-        priced = _price(master, prices, asked, None if exact else _PRICING.heuristic_nodes, budget)
+        priced = _price(master, prices, asked, None if exact else PRICING.heuristic_nodes, budget)
         if not exact and not len(priced) and not priced.complete:
             exact, priced = True, _price(master, prices, asked, None, budget)
         best = _better(best, master, asked, priced)
@@ -318,17 +316,17 @@ def solve_relaxation(
             return Relaxed(point, best, point.feasible, rounds)
         # Where duals undercut columns that the master has, a search cut off finds no others.
         stuck = not added and asked is point.multipliers
-        exact = stuck or (exact and added < _PRICING.many * master.rules.types)
+        exact = stuck or (exact and added < PRICING.many * master.rules.types)
         # Without new columns the duals asked for are as good as feasible: those of the master next.
-        few = _PRICING.few * master.rules.types if exact and prices.squared else 0.0
-        smoothing = _PRICING.smoothing if added > few else 0.0
+        few = PRICING.few * master.rules.types if exact and prices.squared else 0.0
+        smoothing = PRICING.smoothing if added > few else 0.0
     return Relaxed(point, best, False, rounds)
 
 
 def _price(
     master: Master, prices: Prices, asked: Multipliers, nodes: int | None, budget: Budget
 ) -> PricedColumns:
-    below = -_PRICING.negative * master.unit
+    below = -PRICING.negative * master.unit
     return prices.best(asked, master.cuts, below=below, max_nodes=nodes, budget=budget)
 
 
@@ -343,4 +341,4 @@ def _better(
 
 
 def _meets(value: float, bound: float) -> bool:
-    return value - bound <= _PRICING.solved * abs(value)
+    return value - bound <= PRICING.solved * abs(value)

@@ -31,7 +31,7 @@ from anonymip.exact.column_generation.pricing import (
     solve_relaxation,
 )
 from anonymip.exact.column_generation.run import Run, dual_proof
-from anonymip.exact.column_generation.settings import NUMBERS, Settings
+from anonymip.exact.column_generation.settings import CUTTING, PRICING, TARGETS, Settings
 from anonymip.exact.failed_solver import cheap_release
 from anonymip.exact.set_partitioning.branch_and_bound import SHARE_OF_MEMORY, solve_pool
 from anonymip.exact.set_partitioning.rank_one_cuts import separate
@@ -40,8 +40,6 @@ from anonymip.runtime.budget import Budget
 from anonymip.runtime.memory import in_words, memory_at_hand
 from anonymip.solution import Solution
 from anonymip.status import Stopped
-
-_PRICING, _CUTTING, _TARGETS = NUMBERS.pricing, NUMBERS.cutting, NUMBERS.targets
 
 
 class Proof:
@@ -84,7 +82,7 @@ class Proof:
         if relaxed.point is not None and not settings.bound_only:
             self._improver.after_relaxation(relaxed)
         if not settings.bound_only and relaxed.solved and self._goes_on():
-            relaxed = self._cut(relaxed, budget.share(_CUTTING.time))
+            relaxed = self._cut(relaxed, budget.share(CUTTING.time))
             self._finish(relaxed)
         # The last message tells what all of it came to.
         budget.report(f"{len(self._master.known):,} sets of records")
@@ -93,7 +91,7 @@ class Proof:
     def _finish(self, relaxed: Relaxed) -> None:
         """Look for better releases and try targets, of which few take less than a long search."""
         run, settings = self._run, self._settings
-        few = self._left <= _CUTTING.at_once
+        few = self._left <= CUTTING.at_once
         if not few and not run.is_closed(settings.gap):
             self._improver.after_cuts(relaxed)
         if relaxed.centre is None or run.incumbent is None or not self._goes_on():
@@ -123,8 +121,8 @@ class Proof:
         largest = _columns_that_fit(rules, work.columns, settings.memory)
         first, shares, most = (
             centre.bound,
-            list(_TARGETS.shares),
-            min(_TARGETS.soon_columns, largest),
+            list(TARGETS.shares),
+            min(TARGETS.soon_columns, largest),
         )
         gap, refused = run.loss - first, False
         singles = _singles(rules)
@@ -138,7 +136,7 @@ class Proof:
                 return
             share = shares[0]
             target = min(run.loss, first + share * gap)
-            worth = _TARGETS.worth if share in _TARGETS.shares[:-1] else 0.0
+            worth = TARGETS.worth if share in TARGETS.shares[:-1] else 0.0
             if target - run.lower <= worth * (run.loss - run.lower):
                 del shares[0]
                 continue
@@ -153,11 +151,11 @@ class Proof:
                 short = largest < work.columns
                 held = f", which {in_words(settings.memory)} hold" if short else ""
                 run.trace.append(f"{share:.0%} of the gap has more than {largest:,} columns{held}")
-                if not short or share not in _TARGETS.shares or run.lower >= target or refused:
+                if not short or share not in TARGETS.shares or run.lower >= target or refused:
                     return
                 # Cuts that are found for fewer columns leave fewer of all.
                 refused = True
-                below = run.lower + _TARGETS.smaller * (target - run.lower)
+                below = run.lower + TARGETS.smaller * (target - run.lower)
                 shares.insert(0, (below - first) / gap)
                 continue
             del shares[0]
@@ -176,12 +174,12 @@ class Proof:
                     if dual > 0
                 ],
                 start=np.sort(
-                    np.argsort(found.reduced, kind="stable")[: _TARGETS.first * rules.types]
+                    np.argsort(found.reduced, kind="stable")[: TARGETS.first * rules.types]
                 ),
                 solver=settings.solver,
                 options=settings.options,
                 max_nodes=max(1, work.branches // (rules.types * run.problem.k**2)),
-                known_after=(_TARGETS.soon_nodes, self._improve),
+                known_after=(TARGETS.soon_nodes, self._improve),
                 memory=settings.memory,
                 budget=budget,
             )
@@ -236,7 +234,7 @@ class Proof:
             duals = held @ share / np.maximum(held.sum(axis=1), 1.0)
         asked = Multipliers(np.minimum(duals, rules.price), np.empty(0), 0.0)
         priced = self._prices.best(
-            asked, [], below=np.inf, max_nodes=_PRICING.heuristic_nodes, budget=self._budget
+            asked, [], below=np.inf, max_nodes=PRICING.heuristic_nodes, budget=self._budget
         )
         self._master.add(priced)
 
@@ -252,15 +250,15 @@ class Proof:
         """Add cuts and solve again until the gap is closed, or that helps little."""
         run, master, settings = self._run, self._master, self._settings
         stalled, rounds = 0, 0
-        while stalled < _CUTTING.patience and rounds < settings.work.rounds and self._goes_on():
+        while stalled < CUTTING.patience and rounds < settings.work.rounds and self._goes_on():
             if budget.stop_reason() is not None:
                 break
             point, before = relaxed.point, run.lower
             self._left = self._sets_left(relaxed)
             # A better release leaves fewer sets to every step from here on.
-            if not rounds and self._left > _CUTTING.few and self._improver.perturb(relaxed.centre):
+            if not rounds and self._left > CUTTING.few and self._improver.perturb(relaxed.centre):
                 self._left = self._sets_left(relaxed)
-            if point is None or self._left <= _CUTTING.few:
+            if point is None or self._left <= CUTTING.few:
                 break
             # Columns that were found since are not in the point.
             held = csr_array(master.known.all().incidence(run.rules.types).T)
@@ -276,7 +274,7 @@ class Proof:
             master.add_cuts(cuts)
             relaxed, rounds = self._relax(relaxed, budget), rounds + 1
             gain = run.lower - before
-            stalled = 0 if gain >= _CUTTING.stalled * (run.loss - before) else stalled + 1
+            stalled = 0 if gain >= CUTTING.stalled * (run.loss - before) else stalled + 1
         if rounds:
             run.trace.append(f"{len(master.cuts):,} cuts in {rounds} rounds: bound {run.lower:.6g}")
         return relaxed
@@ -289,8 +287,8 @@ class Proof:
             relaxed.centre.multipliers,
             self._master.cuts,
             self._run.loss - relaxed.centre.value,
-            max_columns=_CUTTING.few,
-            max_nodes=_CUTTING.looked_at,
+            max_columns=CUTTING.few,
+            max_nodes=CUTTING.looked_at,
             budget=self._budget,
         )
         return len(found) if found.complete else np.inf
@@ -301,7 +299,7 @@ def _columns_that_fit(rules: ColumnRules, most: int, memory: float) -> int:
     left = memory_at_hand()
     if left is not None:
         memory = min(memory, SHARE_OF_MEMORY * left.bytes)
-    a_column = _TARGETS.column_bytes + _TARGETS.member_bytes * rules.largest
+    a_column = TARGETS.column_bytes + TARGETS.member_bytes * rules.largest
     return int(min(most, max(1, memory / a_column)))
 
 

@@ -167,15 +167,6 @@ class NeighbourhoodNumbers:
     gain: float = 1e-6
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """The numbers that steer column generation, chosen by the benchmark of the exact engine."""
-
-    pricing: PricingNumbers = PricingNumbers()
-    cutting: CuttingNumbers = CuttingNumbers()
-    targets: TargetNumbers = TargetNumbers()
-    improving: ImprovingNumbers = ImprovingNumbers()
-    neighbourhoods: NeighbourhoodNumbers = NeighbourhoodNumbers()
-
-
-NUMBERS = Numbers()
+# Chosen by the benchmark of the exact engine.
+PRICING, CUTTING, TARGETS = PricingNumbers(), CuttingNumbers(), TargetNumbers()
+IMPROVING, NEAR = ImprovingNumbers(), NeighbourhoodNumbers()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -116,17 +115,6 @@ class LevelCells:
         return float(start), terms
 
 
-class Judgement(NamedTuple):
-    """What is found out about one place.
-
-    `loss`: of the release; infinite if it is not allowed. `surplus`: what the places below lose at
-    least beyond their own generalization; infinite if none of them is allowed.
-    """
-
-    loss: float
-    surplus: float
-
-
 class LevelLattice:
     """Lower bounds of all combinations of levels, sharpened by each place that is judged.
 
@@ -217,16 +205,14 @@ class LevelLattice:
 
         Complexity: O(t m) for t distinct rows, and one pass over the places below.
         """
-        found = self._judgement(place)
+        loss, surplus = self._judgement(place)
         below = self._below(place)
-        if found.surplus == np.inf:
+        if surplus == np.inf:
             self.bounds[below] = np.inf
         else:
-            np.maximum(
-                self.bounds[below], self._least[below] + found.surplus, out=self.bounds[below]
-            )
-        self.bounds[place] = found.loss
-        return found.loss
+            np.maximum(self.bounds[below], self._least[below] + surplus, out=self.bounds[below])
+        self.bounds[place] = loss
+        return loss
 
     def chain(self, place: Place) -> list[Place]:
         """Return places from one upwards, each one level of one attribute above the last.
@@ -253,7 +239,11 @@ class LevelLattice:
             for at, nested in zip(place, self._cells.nested, strict=True)
         )
 
-    def _judgement(self, place: Place) -> Judgement:
+    def _judgement(self, place: Place) -> tuple[float, float]:
+        """Return the loss at a place, and what those below lose beside their own generalization.
+
+        At least so much; both are infinite where no release is allowed.
+        """
         problem, counts = self.problem, self._types.counts
         shown = self._cells.at(place, self._columns)
         labels, number = rows_alike(shown, np.zeros(shown.shape[1], np.bool_))
@@ -264,15 +254,15 @@ class LevelLattice:
             left_out = outliers(problem, labels[self._types.inverse])[self._types.first]
         telling = small if self._limit else left_out
         if counts[telling].sum() > self._limit:
-            return Judgement(np.inf, np.inf)
+            return np.inf, np.inf
         allowed = counts[left_out].sum() <= self._limit
         if self._terms is None:
             loss = self._general_loss(place, left_out) if allowed else np.inf
-            return Judgement(loss, -np.inf)
+            return loss, -np.inf
         dearness = self._dearness(place, left_out)
         surplus = dearness if telling is left_out else self._dearness(place, telling)
         loss = self._sums[place] + dearness if allowed else np.inf
-        return Judgement(float(loss), surplus if self._rises else 0.0)
+        return float(loss), surplus if self._rises else 0.0
 
     def _dearness(self, place: Place, types: Flags) -> float:
         """Return what suppressing the given types costs more than publishing them."""

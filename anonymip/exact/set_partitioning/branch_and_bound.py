@@ -36,6 +36,7 @@ from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.memory import memory_at_hand
 from anonymip.solvers import SolverOptions
+from anonymip.status import Stopped
 
 #: Up to so many columns are left to a solver; with more, branching on pairs ends sooner.
 SOLVER_COLUMNS = 400
@@ -347,7 +348,7 @@ class PoolSearch:
             return None
         binding = np.flatnonzero(np.abs(node.relaxed.extra_duals) > _BINDING)
         rows = np.array(sorted(set(binding.tolist()) | node.rows), np.int64)
-        answer = solve_integer(
+        result, chosen = solve_integer(
             self._pool,
             node.active,
             csr_array(self._relaxation.extra[node.active][:, rows]),
@@ -355,12 +356,13 @@ class PoolSearch:
             self._best,
             Mip(self._solver, self._options, self._budget),
         )
-        if answer.chosen is not None:
-            self._improve(answer.chosen)
-        if answer.bound is not None and (answer.complete or answer.bound > node.bound):
-            self._reporter = answer.solver
-            node = replace(node, bound=max(node.bound, answer.bound))
-        if answer.bound is None or not answer.complete:
+        if chosen is not None:
+            self._improve(chosen)
+        complete = result.stopped is Stopped.OPTIMAL
+        if result.bound is not None and (complete or result.bound > node.bound):
+            self._reporter = result.solver
+            node = replace(node, bound=max(node.bound, result.bound))
+        if result.bound is None or not complete:
             return node
         self._closed = min(self._closed, node.bound)
         return None

@@ -29,8 +29,8 @@ from anonymip.exact.set_partitioning.rank_one_cuts import held_together
 from anonymip.exact.set_partitioning.restricted_master import Mip, often_at_most, whole_form
 from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
+from anonymip.solvers import SolverResult
 from anonymip.solvers.linear_programs import Basis, GrowingProgram
-from anonymip.status import Stopped
 from anonymip.tolerances import DUAL_ROUNDING, INTEGRALITY
 
 
@@ -323,20 +323,6 @@ class PoolRelaxation:
         return float(paid.sum()) + missing - DUAL_ROUNDING * scale
 
 
-@dataclass(frozen=True, eq=False)
-class IntegerAnswer:
-    """What a solver found: a selection cheaper than the cutoff, repeated columns, or None.
-
-    Its bound is on every selection and at most the cutoff, None if unknown; `complete` says that it
-    reports that nothing cheaper exists.
-    """
-
-    chosen: Ints | None
-    bound: float | None
-    complete: bool
-    solver: str
-
-
 def solve_integer(
     pool: Pool,
     columns: Ints,
@@ -344,8 +330,11 @@ def solve_integer(
     row_bounds: tuple[Floats, Floats],
     cutoff: float,
     mip: Mip,
-) -> IntegerAnswer:
-    """Return the cheapest selection from (a,) columns of a pool, if it costs less than a cutoff.
+) -> tuple[SolverResult, Ints | None]:
+    """Return what a solver says of the cheapest selection from (a,) columns that is below a cutoff.
+
+    With it the selection, repeated columns, if it finds one. Its bound is on every selection and at
+    most the cutoff; where it calls that optimal nothing cheaper exists.
 
     `extra` (a, e) has their coefficients in further rows, `row_bounds` the lower and upper sides of
     those. One artificial column covers everything at the cost of the cutoff. It is where the solver
@@ -372,8 +361,7 @@ def solve_integer(
     chosen = None
     if result.values is not None and result.values[0] < 0.5:
         chosen = pool.selection(columns, result.values[1:])
-    complete = result.stopped is Stopped.OPTIMAL
-    return IntegerAnswer(chosen, result.bound, complete, result.solver)
+    return result, chosen
 
 
 #: So many pairs are tried before one is branched on.

@@ -194,7 +194,7 @@ def test_squared_errors_of_more_records_take_cuts_and_dives(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of tables beyond the few that heuristics leave alone, a proof ends with the optimum."""
-    monkeypatch.setattr(proving, "_CUTTING", replace(proving._CUTTING, few=-1))
+    monkeypatch.setattr(proving, "CUTTING", replace(proving.CUTTING, few=-1))
     points = np.random.default_rng(2).lognormal(size=(75, 3))
     data = Microdata(pd.DataFrame(points, columns=["a", "b", "c"]), tuple(map(Attribute, "abc")))
     problem = Problem(data, 3, objective=SSE())
