@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import log
 
@@ -216,7 +216,7 @@ class Ladder:
                 # take half of all work and prove less.
                 yield from self._sweep(duals, raised, NUMBERS.first_sweep)
                 share = 0.0
-            yield from self._k_sets(duals, share)
+            yield from self._through(duals, "k-sets", duals.raise_to_k_sets(share))
             if effort != "quick" and _duals_hold(problem):
                 if not raised.complete:
                     yield from self._sweep(duals, raised, NUMBERS.first_sweep)
@@ -254,12 +254,15 @@ class Ladder:
             yield bound
         duals.pairs = sums.duals
 
-    def _k_sets(self, duals: RecordDuals, share: float) -> Iterator[Bound]:
-        complete = duals.raise_to_k_sets(share)
+    def _through(
+        self, duals: RecordDuals, method: str, complete: bool
+    ) -> Generator[Bound, None, bool]:
+        """Go on with a sweep that a budget ended, and return whether all were looked at."""
         while duals.interrupted:
-            yield self._bound(duals, "k-sets", complete)
+            yield self._bound(duals, method, complete)
             complete = duals.go_on()
-        yield self._bound(duals, "k-sets", complete)
+        yield self._bound(duals, method, complete)
+        return complete
 
     def _share_of_k_sets(self, duals: RecordDuals, effort: str) -> float:
         if effort == "quick":
@@ -268,11 +271,8 @@ class Ladder:
 
     def _sweep(self, duals: RecordDuals, raised: _Raised, factor: float) -> Iterator[Bound]:
         before, aims = duals.left, duals.aims_at(factor)
-        complete = duals.ascend(factor, NUMBERS.each)
-        while duals.interrupted:
-            yield self._bound(duals, "dual ascent", complete)
-            complete = duals.go_on()
-        yield self._bound(duals, "dual ascent", complete)
+        ascended = duals.ascend(factor, NUMBERS.each)
+        complete = yield from self._through(duals, "dual ascent", ascended)
         raised.note(aims, before - duals.left, complete)
 
     def _bound(self, duals: RecordDuals, method: str, complete: bool) -> Bound:

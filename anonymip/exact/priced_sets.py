@@ -84,7 +84,12 @@ def priced_sets(
     if not sets.complete or not len(sets):
         return PricedSets(sets, None, len(sets))
     if not summed:
-        return PricedSets(_not_worse(problem, sets, upper_bound), None, len(sets))
+        kept = sets
+        if upper_bound is not None:
+            # No record loses more than the worst of a known release.
+            most = upper_bound + LOSS_RELATIVE * abs(upper_bound) + edge(problem)
+            kept = sets.only(sets.losses <= most)
+        return PricedSets(kept, None, len(sets))
     found = _duals(problem, sets, budget)
     if found is None:
         return PricedSets(sets, None, len(sets))
@@ -107,14 +112,6 @@ def priced_sets(
 def _slack(problem: Problem, upper_bound: float, terms: Floats) -> float:
     """Return a tolerance that keeps sets on the edge: rounding must not lose an optimum."""
     return LOSS_RELATIVE * (abs(upper_bound) + float(np.abs(terms).sum())) + edge(problem)
-
-
-def _not_worse(problem: Problem, sets: ClusterSets, upper_bound: float | None) -> ClusterSets:
-    """Return the sets of which no record loses more than the worst of a known release."""
-    if upper_bound is None:
-        return sets
-    most = upper_bound + LOSS_RELATIVE * abs(upper_bound) + edge(problem)
-    return sets.only(sets.losses <= most)
 
 
 def _duals(problem: Problem, sets: ClusterSets, budget: Budget) -> tuple[Floats, float] | None:

@@ -142,7 +142,8 @@ class TrustOfLosses:
         if is_too_fine(problem, objective, by_cells=self.by_cells):
             return claimed - resolution - self._unseen(effect), [TOO_FINE]
         value = objective - excess if excess > 0 else claimed
-        if not problem.compiled.has_tables or _least_step(problem) < resolution:
+        compiled = problem.compiled
+        if not compiled.has_tables or (least_step(compiled.tables, problem.microdata) < resolution):
             # Costs of sets that lie so near to each other look alike to a solver; of a loss
             # without tables nobody knows how near they lie.
             return min(value, objective - SOLVER_BLUR * effect), []
@@ -185,8 +186,11 @@ def is_too_fine(problem: Problem, objective: float, *, by_cells: bool) -> bool:
         return True
     if not by_cells:
         return False
-    near = problem.compiled.has_tables and _least_step(problem) < SOLVER_RESOLUTION * effect
-    return near or _smallest_effect(problem) < FINE_EFFECT * effect
+    tables, microdata = problem.compiled.tables, problem.microdata
+    if least_step(tables, microdata) < SOLVER_RESOLUTION * effect:
+        return True
+    effects = effects_of_cells(tables, microdata)
+    return float(effects[effects > 0].min(initial=np.inf)) < FINE_EFFECT * effect
 
 
 def _largest_of_model(problem: Problem, *, by_cells: bool) -> float:
@@ -215,17 +219,6 @@ def largest_effect(problem: Problem) -> float:
         whole = whole / n
     price = np.nan_to_num(problem.compiled.suppression_price)
     return float(np.abs(np.concatenate([single, whole, [price]])).max())
-
-
-def _smallest_effect(problem: Problem) -> float:
-    """Return the least of what a cell of any attribute can add to the loss of a record."""
-    effects = effects_of_cells(problem.compiled.tables, problem.microdata)
-    return float(effects[effects > 0].min(initial=np.inf))
-
-
-def _least_step(problem: Problem) -> float:
-    """Return the least that a cell which takes in one more value costs more."""
-    return least_step(problem.compiled.tables, problem.microdata)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Unpack
 
-from anonymip.assignments import Assignment
+import numpy as np
+
+from anonymip.assignments import Assignment, Cover
 from anonymip.errors import InputError, NoSolution, unknown_name
 from anonymip.exact.freeform.every_size import needs_every_size, solve_every_size, too_many_sets
 from anonymip.exact.freeform.pair_assignment import (
     best_partners,
-    cover_of_pairs,
     dual_bound,
     pair_losses_within_limits,
     pair_obstacle,
@@ -209,7 +210,8 @@ def _assigned(
             "best among sets of two records; larger ones are allowed, and may lose less since the "
             "loss is not monotone"
         )
-    cover: Assignment = cover_of_pairs(partners)
+    # Every record covers itself and its partner.
+    cover: Assignment = Cover.of(np.stack([np.arange(problem.n), partners], axis=1))
     if start is not None:
         losses = [
             problem.compiled.total(problem.recoding.describe(problem, one), one)

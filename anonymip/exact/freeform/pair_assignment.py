@@ -19,7 +19,6 @@ from math import fsum
 
 import numpy as np
 
-from anonymip.assignments import Cover
 from anonymip.errors import NoSolution
 from anonymip.graphs.weighted.assignment import assign
 from anonymip.problem import Problem, losses_within_limits
@@ -115,8 +114,3 @@ def dual_bound(costs: Floats, partners: Ints, duals: Floats) -> float:
     rounding = LOSS_RELATIVE * magnitude
     rounding += 4.0 * n * np.finfo(float).eps * (largest + float(np.abs(duals).max()))
     return float(fsum(lowest) + fsum(duals) - rounding)
-
-
-def cover_of_pairs(partners: Ints) -> Cover:
-    """Return the cover in which every record covers itself and its partner."""
-    return Cover.of(np.stack([np.arange(len(partners)), partners], axis=1))

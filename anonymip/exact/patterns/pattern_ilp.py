@@ -98,8 +98,12 @@ def pattern_ilp(
     if nodes < 0:
         raise InputError(f"nodes is {nodes}", remedy="Give how many nodes, or 0 for no limit")
     run.settings = replace(run.settings, node_limit=nodes or None)
-    _refuse_unknown("formulation", formulation, _FORMULATIONS)
-    _refuse_unknown("second goal", second_goal, _SECOND_GOALS)
+    for what, given, names in (
+        ("formulation", formulation, _FORMULATIONS),
+        ("second goal", second_goal, _SECOND_GOALS),
+    ):
+        if given not in names:
+            raise unknown_name(what, given, names)
     recoding = recoding_of(problem)
     run.start_from(find_start(problem, warm_start, start, _STARTS, seed, run.budget, best=False))
     own_call = run.settings.log is not None or bool(run.settings.solver_options)
@@ -138,11 +142,6 @@ def pattern_ilp(
         seed=seed,
         trace=tuple(run.trace),
     )
-
-
-def _refuse_unknown(what: str, given: str, known: tuple[str, ...]) -> None:
-    if given not in known:
-        raise unknown_name(what, given, known)
 
 
 def _refuse_parts(own_call: bool, ruled: bool) -> None:
@@ -202,7 +201,11 @@ def _solved(run: ModelRun, formulation: str, bound: Bound) -> Solution:
     if formulation == "pattern-strong":
         columns = strong_columns(problem)
         if incumbent is not None:
-            columns, bound = _without_costly_rows(run, columns, incumbent)
+            before, budget = len(columns.rows), run.budget.share(_DUALS)
+            columns, bound = columns_within(columns, incumbent.objective, budget)
+            run.trace.append(
+                f"{len(columns.rows):,} of {before:,} pairs of a type and an output row are left"
+            )
         choices["columns"] = columns
         size = len(columns.rows)
     else:
@@ -216,17 +219,6 @@ def _solved(run: ModelRun, formulation: str, bound: Bound) -> Solution:
         return model, TrustOfPatterns(model.context)
 
     return run.solve(make, bound)
-
-
-def _without_costly_rows(
-    run: ModelRun, columns: PatternColumns, incumbent: Solution
-) -> tuple[PatternColumns, Bound]:
-    """Return the columns that are left below the start, and a bound."""
-    left, bound = columns_within(columns, incumbent.objective, run.budget.share(_DUALS))
-    run.trace.append(
-        f"{len(left.rows):,} of {len(columns.rows):,} pairs of a type and an output row are left"
-    )
-    return left, bound
 
 
 def columns_within(

@@ -58,7 +58,10 @@ def pattern_levels(
     watch = Stopwatch()
     spread = spread_levels(problem)
     if formulation == "search":
-        found = _searched(spread, budget or Budget(), seed)
+        budget = budget or Budget()
+        found = pattern_search(spread, budget=budget.share(_SEARCH), seed=seed)
+        by_duals = pattern_bound(spread, budget=budget)
+        found = found if by_duals is None else found.with_bound(by_duals)
     else:
         found = pattern_ilp(
             spread,
@@ -88,13 +91,6 @@ def pattern_levels(
     if bound.value > solution.objective and same_loss(bound.value, solution.objective):
         bound = replace(bound, value=solution.objective)
     return solution.with_bound(bound)
-
-
-def _searched(spread: Problem, budget: Budget, seed: int) -> Solution:
-    """Return what local search finds, with the bound of duals."""
-    found = pattern_search(spread, budget=budget.share(_SEARCH), seed=seed)
-    bound = pattern_bound(spread, budget=budget)
-    return found if bound is None else found.with_bound(bound)
 
 
 def spread_levels(problem: Problem) -> Problem:

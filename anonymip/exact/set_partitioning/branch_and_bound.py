@@ -156,8 +156,9 @@ class PoolSearch:
         solver: str | None,
         options: SolverOptions,
         budget: Budget,
-        max_nodes: int | None = None,
-        memory: float | None = None,
+        max_nodes: int | None,
+        memory: float | None,
+        known_after: tuple[int, Callable[[], float]] | None,
     ) -> None:
         self._solver, self._options, self._budget = solver, options, budget
         self._most = np.inf if max_nodes is None else max_nodes
@@ -189,7 +190,7 @@ class PoolSearch:
         self._closed = self._undecided = np.inf
         self._reporter: str | None = None
         self._nodes, self._left = 0, len(pool.costs)
-        self._asked: tuple[int, Callable[[], float]] | None = None
+        self._asked = known_after
         self._duals = np.zeros(len(pool.coverage))
 
     def _begin(self, pool: Pool, cuts: Sequence[RankOneCut]) -> None:
@@ -223,10 +224,6 @@ class PoolSearch:
         fit = free / max(1.0, _COPIES * _ENTRY * entries)
         self.was_full |= fit < len(cuts)
         return cuts[: int(min(fit, len(cuts)))]
-
-    def ask_after(self, nodes: int, known: Callable[[], float]) -> None:
-        """Ask after so many nodes which upper bound is known by then."""
-        self._asked = nodes, known
 
     def run(self, start: Ints | None) -> PoolAnswer:
         """Return the answer."""
@@ -527,19 +524,13 @@ def solve_pool(
     unit = _unit(costs)
     pool = Pool(csr_array(incidence), costs / unit, coverage, count_limit)
     options = options or SolverOptions()
-    search = PoolSearch(
-        pool,
-        upper_bound / unit,
-        tuple(cuts),
-        solver,
-        options,
-        budget or Budget(),
-        max_nodes,
-        memory,
-    )
     if known_after is not None:
         nodes, known = known_after
-        search.ask_after(nodes, lambda: known() / unit)
+        known_after = nodes, lambda: known() / unit
+    upper, budget = upper_bound / unit, budget or Budget()
+    search = PoolSearch(
+        pool, upper, tuple(cuts), solver, options, budget, max_nodes, memory, known_after
+    )
     answer = search.run(start)
     value = None if answer.chosen is None else Pool.cost(replace(pool, costs=costs), answer.chosen)
     bound = answer.bound * unit

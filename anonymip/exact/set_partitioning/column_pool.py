@@ -27,7 +27,7 @@ from scipy.sparse import csc_array, csr_array, hstack, vstack
 
 from anonymip.exact.set_partitioning.rank_one_cuts import held_together
 from anonymip.exact.set_partitioning.restricted_master import Mip, often_at_most, whole_form
-from anonymip.runtime.arrays import Flags, Floats, Ints
+from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverResult
 from anonymip.solvers.linear_programs import Basis, GrowingProgram
@@ -85,12 +85,16 @@ class Pool:
             self, incidence=csr_array(self.incidence[columns]), costs=self.costs[columns]
         )
 
+    def marked(self, columns: Codes | Ints) -> Flags:
+        """Return (c,) which columns are among some, by number."""
+        marked = np.zeros(len(self.costs), np.bool_)
+        marked[columns] = True
+        return marked
+
     def holds(self, type_: int, columns: Ints) -> Flags:
         """Return whether columns, by number, hold a type."""
         start, stop = self.by_type.indptr[type_ : type_ + 2]
-        held = np.zeros(len(self.costs), np.bool_)
-        held[self.by_type.indices[start:stop]] = True
-        return np.asarray(held[columns])
+        return self.marked(self.by_type.indices[start:stop])[columns]
 
     def selection(self, columns: Ints, weights: Floats) -> Ints | None:
         """Return the columns, repeated, that whole weights take; None if they are no selection."""
@@ -193,9 +197,7 @@ class PoolRelaxation:
         basic columns and rows that are kept in any case.
         """
         basis, t = self._program.basis(), len(self._pool.coverage)
-        usable = np.zeros(len(self._pool.costs), np.bool_)
-        usable[active] = True
-        columns = usable[self._inside] | basis.columns[1:]
+        columns = self._pool.marked(active)[self._inside] | basis.columns[1:]
         rows = ~basis.rows[t:] | np.isin(self.rows, kept)
         part = Basis(
             np.append(basis.columns[:1], basis.columns[1:][columns]),
@@ -229,9 +231,7 @@ class PoolRelaxation:
 
     def open_columns(self, active: Ints) -> None:
         """Let exactly these columns of the pool be used."""
-        usable = np.zeros(len(self._pool.costs), np.bool_)
-        usable[active] = True
-        wanted = usable[self._inside]
+        wanted = self._pool.marked(active)[self._inside]
         changed = np.flatnonzero(wanted != self._open)
         self._open = wanted
         self._program.limit_columns(1 + changed, np.where(wanted[changed], np.inf, 0.0))
@@ -412,8 +412,7 @@ def branches(
     if distance.max(initial=0.0) <= _FRACTION:
         return None
     worst = int(distance.argmax())
-    row = np.zeros(len(pool.costs), np.bool_)
-    row[relaxed.columns[worst]] = True
+    row = pool.marked(relaxed.columns[[worst]])
     return _by_row(row, float(relaxed.weights[worst]), len(active))
 
 
