@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from anonymip.bounds.near_search import (
-    NearLists,
     NearSearch,
     bound_each,
     filter_roughly,
@@ -85,7 +84,10 @@ def least_slack(
             continue
         room = end + (at + 1 - lists.begin[size])
         if search.work[0] >= most or room > len(types):
-            limit = min(limit, _open_bound(lists, copies, size))
+            # What is not looked at yet leaves at least its bounds.
+            for level in range(copies, size + 1):
+                for open_ in range(lists.at[level], lists.end[level]):
+                    limit = min(limit, bounds[open_])
             break
         # The furthest member that is still missing.
         row = types[at]
@@ -185,13 +187,3 @@ def _greedy_slack(search: NearSearch, duals: Floats, copies: int) -> float:
     for level in range(copies, size):
         used[lists.chosen[level]] -= 1
     return slack if size == search.k else np.inf
-
-
-@kernel
-def _open_bound(lists: NearLists, first: int, last: int) -> float:
-    """Return what the sets leave at least that are not looked at yet."""
-    least = np.inf
-    for size in range(first, last + 1):
-        for at in range(lists.at[size], lists.end[size]):
-            least = min(least, lists.bounds[at])
-    return least

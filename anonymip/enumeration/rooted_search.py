@@ -350,8 +350,11 @@ def search_columns(search: RootedSearch, max_nodes: int) -> int:
             continue
         # The next call meets this row again unless there is room for all that it brings about.
         listed = last + 1 - begin
-        if depth + 2 == size and not _has_room(search, size, listed):
-            return FULL
+        if depth + 2 == size:
+            columns = found.held[0] + min(listed, rules.keep)
+            members = found.held[1] + min(listed, rules.keep) * size
+            if columns > len(found.sizes) or members > len(found.members):
+                return FULL
         if path.end[depth] + listed > len(followers.rows):
             return CRAMPED
         if path.nodes[0] >= max_nodes:
@@ -535,15 +538,6 @@ def _expand(search: RootedSearch, first: int, last: int) -> None:
     sort_by_loss(followers, begin, end)
     bound_branches(search, begin, end, missing)
     path.end[depth] = end
-
-
-@kernel
-def _has_room(search: RootedSearch, size: int, listed: int) -> bool:
-    """Return whether there is room for all columns that the next partial set may end in."""
-    found = search.found
-    more = min(listed, search.rules.keep)
-    held, members = found.held[0], found.held[1]
-    return held + more <= len(found.sizes) and members + more * size <= len(found.members)
 
 
 @kernel

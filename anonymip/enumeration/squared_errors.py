@@ -33,7 +33,6 @@ from anonymip.enumeration.squared_search import (
     SquaredRows,
     begin_search,
     least_open,
-    list_followers,
     root_terms,
     search_squares,
 )
@@ -231,8 +230,7 @@ class SquaredErrorPricing(ColumnSearch):
         room = min(room, max(1, int(places[-1]) if len(places) else 1))
         path = self._path(room)
         while True:
-            list_followers(rows, call.duals, path, root, joining[:fits], self.smallest)
-            begin_search(call.cuts, path)
+            begin_search(rows, call.duals, call.cuts, path, root, joining[:fits], self.smallest)
             least, looked_at = below, 0
             # In steps, since one root may take as long as all others.
             while path.state[DEPTH] and looked_at < most and not path.state[OVERFLOW]:

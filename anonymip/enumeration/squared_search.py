@@ -139,13 +139,15 @@ def root_terms(
                 distance += difference * difference
             work[0, j] = distance
     for size in range(smallest, largest + 1):
-        q = size - 1
+        q, held = size - 1, 0
         for j in range(t):
             term = work[0, j] / size + rows.near[j, q - 1] / (2.0 * size) - duals[j]
             work[1, j] = term
-        # A type counts as often as it has rows that may join.
-        total = least_terms_of_copies(work[1], rows.copies, root, q, low)
-        bound = total - duals[root]
+            # A type counts as often as it has rows that may join.
+            if term < np.inf:
+                for _ in range(min(rows.copies[j] - (j == root), q)):
+                    held = _put_least(low, held, q, term)
+        bound = _sum_least(low, held, q) - duals[root]
         if bound >= limit or not bound < np.inf:
             continue
         for j in range(t):
@@ -155,21 +157,31 @@ def root_terms(
 
 
 @kernel
-def least_terms_of_copies(terms: Floats, copies: Ints, root: int, q: int, low: Floats) -> float:
-    """Write the q least of terms, each as often as there are copies; return their sum."""
-    held = 0
-    for a in range(len(terms)):
-        if terms[a] < np.inf:
-            for _ in range(min(copies[a] - (a == root), q)):
-                held = _put_least(low, held, q, terms[a])
-    return _sum_least(low, held, q)
+def pay_cuts(cuts: CutsOfRows, row: int, joins: bool) -> float:
+    """Count a row in its cuts, or no longer, and return what the class pays for it."""
+    paid = 0.0
+    for place in range(cuts.starts[row], cuts.starts[row + 1]):
+        cut = cuts.cuts[place]
+        if joins:
+            cuts.held[cut] += 1
+            if cuts.held[cut] % cuts.divisors[cut] == 0:
+                paid += cuts.duals[cut]
+        else:
+            cuts.held[cut] -= 1
+    return paid
 
 
 @kernel
-def list_followers(
-    rows: SquaredRows, duals: Floats, path: SquaredPath, root: int, chosen: Ints, smallest: int
+def begin_search(
+    rows: SquaredRows,
+    duals: Floats,
+    cuts: CutsOfRows,
+    path: SquaredPath,
+    root: int,
+    chosen: Ints,
+    smallest: int,
 ) -> None:
-    """Take up a root and the types that may join it, a place for each copy."""
+    """Stand at a root with nothing found, and list the types that may join it by their copies."""
     largest, m, c = rows.near.shape[1], rows.values.shape[1], 0
     for place in range(len(chosen)):
         j = chosen[place]
@@ -204,10 +216,14 @@ def list_followers(
             path.close[a, q] = path.close[a, q - 1] + path.lowest[q - 1]
         between[a, a] = 0.0
     path.ends[1], path.at[1] = c, -1
-    path.pairs[1], path.duals[1], path.paid[1] = 0.0, duals[root], 0.0
+    path.pairs[1], path.duals[1] = 0.0, duals[root]
     path.members[0] = root
     path.live[1, :] = False
     path.live[1, smallest:] = True
+    path.state[:] = 0
+    path.state[DEPTH] = 1
+    cuts.held[:] = 0
+    path.paid[1] = pay_cuts(cuts, root, True)
 
 
 @kernel
@@ -275,30 +291,6 @@ def keep_column(path: SquaredPath, p: int, reduced: float, keep: int) -> None:
     path.reduced[slot], path.sizes[slot] = reduced, p
     for a in range(p):
         path.columns[slot, a] = path.members[a]
-
-
-@kernel
-def pay_cuts(cuts: CutsOfRows, row: int, joins: bool) -> float:
-    """Count a row in its cuts, or no longer, and return what the class pays for it."""
-    paid = 0.0
-    for place in range(cuts.starts[row], cuts.starts[row + 1]):
-        cut = cuts.cuts[place]
-        if joins:
-            cuts.held[cut] += 1
-            if cuts.held[cut] % cuts.divisors[cut] == 0:
-                paid += cuts.duals[cut]
-        else:
-            cuts.held[cut] -= 1
-    return paid
-
-
-@kernel
-def begin_search(cuts: CutsOfRows, path: SquaredPath) -> None:
-    """Stand at the root, with nothing found."""
-    path.state[:] = 0
-    path.state[DEPTH] = 1
-    cuts.held[:] = 0
-    path.paid[1] = pay_cuts(cuts, path.members[0], True)
 
 
 @kernel

@@ -323,8 +323,12 @@ def _carry_class(
     # Marked are the rows to carry over where the others, at least k of them, can be a class.
     leaving = rows
     if rows >= 2 * rule.k:
-        leaving = rule.k
-        _mark_last(size, joint, label, leaving, marks)
+        # Those that are nearest the window's end.
+        leaving = left = rule.k
+        for at in range(size - 1, -1, -1):
+            if joint[at] == label:
+                marks[at] = 1 if left > 0 else 0
+                left -= 1
     elif rule.least:
         leaving = rows - rule.k
         _mark_cheapest(size, joint, outcome.losses, label, leaving, marks)
@@ -343,16 +347,6 @@ def _carry_class(
             if labels[other] == labels[at] or leaving == rows:
                 fixed[at] = OPEN
                 break
-
-
-@kernel
-def _mark_last(size: int, joint: Ints, label: int, leaving: int, marks: Ints) -> None:
-    """Mark so many rows of a class, those that are nearest the window's end."""
-    left = leaving
-    for at in range(size - 1, -1, -1):
-        if joint[at] == label:
-            marks[at] = 1 if left > 0 else 0
-            left -= 1
 
 
 @kernel
@@ -406,7 +400,11 @@ def _fix_accepted(rule: CarryRule, size: int, labels: Ints, outcome: Outcome) ->
         for at in range(size):
             if labels[at] == SUPPRESSED or marks[at] == 1:
                 continue
-            last = at if rule.cheapest else _last_of(labels, size, labels[at])
+            last = at
+            if not rule.cheapest:
+                last = size - 1
+                while labels[last] != labels[at]:
+                    last -= 1
             if best < 0 or (losses[at] < losses[best] if rule.cheapest else last < end):
                 best, end = at, last
         for at in range(size):
@@ -417,15 +415,6 @@ def _fix_accepted(rule: CarryRule, size: int, labels: Ints, outcome: Outcome) ->
         classed = labels[at] != SUPPRESSED
         if (classed and marks[at] == 0) or (not classed and at >= size - rule.boundary):
             fixed[at] = OPEN
-
-
-@kernel
-def _last_of(labels: Ints, size: int, label: int) -> int:
-    """Return the last row of a class."""
-    at = size - 1
-    while labels[at] != label:
-        at -= 1
-    return at
 
 
 class Plan(NamedTuple):
