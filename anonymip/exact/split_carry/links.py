@@ -30,7 +30,6 @@ from anonymip.exact.split_carry.carrying import (
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.state import (
     CARRIED,
-    LINKS,
     LOSS,
     OPEN,
     SECONDS,
@@ -125,7 +124,7 @@ class ClassLinks:
     """
 
     def __init__(self, problem: Problem, chain: Chain, options: ChainOptions, seed: int) -> None:
-        self._problem, self._chain, self._options, self._seed = problem, chain, options, seed
+        self._problem, self.chain, self._options, self._seed = problem, chain, options, seed
         k = problem.k
         self._rule = carry_rule(
             problem,
@@ -136,23 +135,11 @@ class ClassLinks:
             cheapest=options.prefer == "loss",
         )
         self._plan = Plan(k, options.S * k, options.fixed)
-        recoding = problem.recoding
-        self._may_suppress = isinstance(recoding, EquivalenceClasses) and recoding.suppression
-
-    @property
-    def done(self) -> bool:
-        """Whether all records are fixed."""
-        return self._chain.done
-
-    @property
-    def solved(self) -> int:
-        """Number of links solved so far."""
-        return int(self._chain.cursor[LINKS])
 
     @property
     def expected(self) -> int:
         """Number of links that are expected in all."""
-        return self._options.links_of(self._chain.n, self._problem.k)
+        return self._options.links_of(self.chain.n, self._problem.k)
 
     def advance(self, clock: ChainClock, amount: int) -> None:
         """Solve the next link. Raises InputError if the sub-solver cannot take the sub-problem."""
@@ -161,7 +148,7 @@ class ClassLinks:
     def solve_next(self, clock: ChainClock, found: Answer | None) -> None:
         """Solve the next link; `found` is what another engine found and could not prove."""
         watch = Stopwatch()
-        chain, rule = self._chain, self._rule
+        chain, rule = self.chain, self._rule
         carried = int(chain.cursor[CARRIED])
         budget = clock.budget_of_link()
         for chunks in range(1, _CHUNKS + 1):
@@ -181,7 +168,8 @@ class ClassLinks:
         if rule.needs_losses and not last:
             outcome.losses[:] = self._losses(records, labels)
         divide_window(rule, places, size, labels, last, outcome)
-        loss = self._loss(records[outcome.fixed != OPEN], outcome.fixed)
+        kept = outcome.fixed != OPEN
+        loss = loss_of_labels(self._problem, records[kept], outcome.fixed[kept])
         if self._problem.compiled.aggregate == "sum":
             chain.sums[LOSS] += loss
         else:
@@ -278,8 +266,8 @@ class ClassLinks:
 
     def _part(self, places: Ints) -> Problem | None:
         """Return the problem of the rows of a window; None if they lack the diversity."""
-        problem, records = self._problem, self._chain.records[places]
-        if problem.diversity is not None and not self._may_suppress:
+        problem, records = self._problem, self.chain.records[places]
+        if problem.diversity is not None and not _may_suppress(problem):
             codes = problem.microdata.counted_codes[records]
             if problem.diversity.lacking(codes) is not None:
                 return None
@@ -292,8 +280,8 @@ class ClassLinks:
         themselves count as others.
         """
         labels = np.full(part.n, SUPPRESSED, np.int64)
-        carried = int(self._chain.cursor[CARRIED])
-        started = self._chain.started[:carried]
+        carried = int(self.chain.cursor[CARRIED])
+        started = self.chain.started[:carried]
         classes = 0
         for label in np.unique(started[started >= 0]):
             rows = np.flatnonzero(started == label)
@@ -317,7 +305,7 @@ class ClassLinks:
         labels = np.full(len(places), SUPPRESSED, np.int64)
         if part is not None:
             labels, _ = cut_in_batches(part, np.arange(part.n), Budget())
-        loss = self._loss(self._chain.records[places], labels)
+        loss = loss_of_labels(self._problem, self.chain.records[places], labels)
         return Answer(labels, loss, reason="rules")
 
     def _losses(self, records: Ints, labels: Ints) -> Floats:
@@ -342,21 +330,24 @@ class ClassLinks:
             losses[own] = found
         return losses
 
-    def _loss(self, records: Ints, labels: Ints) -> float:
-        """Return the loss of classes; of rows without one only where they may be suppressed."""
-        compiled = self._problem.compiled
-        labels = labels[labels != OPEN]
-        single = compiled.suppression_price if self._may_suppress else 0.0
-        parts = [single] * int(np.count_nonzero(labels == SUPPRESSED))
-        if compiled.aggregate == "sum":
-            parts = [sum(parts)]
-        for label in range(int(labels.max(initial=-1)) + 1):
-            rows = records[labels == label]
-            if len(rows):
-                parts.append(float(compiled.class_losses(rows[None, :])[0]))
-        if compiled.aggregate == "sum":
-            return float(sum(parts))
-        return max(parts, default=0.0)
+
+def loss_of_labels(problem: Problem, records: Ints, labels: Ints) -> float:
+    """Return the loss of classes; of rows without one only where they may be suppressed."""
+    compiled = problem.compiled
+    single = compiled.suppression_price if _may_suppress(problem) else 0.0
+    parts = [single] * int(np.count_nonzero(labels == SUPPRESSED))
+    if compiled.aggregate == "sum":
+        parts = [sum(parts)]
+    for label in range(int(labels.max(initial=-1)) + 1):
+        rows = records[labels == label]
+        if len(rows):
+            parts.append(float(compiled.class_losses(rows[None, :])[0]))
+    return float(sum(parts)) if compiled.aggregate == "sum" else max(parts, default=0.0)
+
+
+def _may_suppress(problem: Problem) -> bool:
+    recoding = problem.recoding
+    return isinstance(recoding, EquivalenceClasses) and recoding.suppression
 
 
 def _better(part: Problem, answer: Answer | None, release: Classes) -> Answer:
@@ -412,8 +403,8 @@ class CompiledLinks(ClassLinks):
 
     def advance(self, clock: ChainClock, amount: int) -> None:
         """Solve the next links, up to `amount` of them or one that takes long."""
-        watch, chain = Stopwatch(), self._chain
-        before = int(chain.cursor[LINKS])
+        watch, chain = Stopwatch(), self.chain
+        before = chain.solved
         self._work.result[:] = np.nan
         code = advance_links(
             self._rules,
@@ -427,7 +418,7 @@ class CompiledLinks(ClassLinks):
             MAX_NODES,
             amount,
         )
-        solved = int(chain.cursor[LINKS]) - before
+        solved = chain.solved - before
         seconds = watch.seconds
         if solved:
             chain.table[before : before + solved, SECONDS] = seconds / solved
@@ -437,7 +428,7 @@ class CompiledLinks(ClassLinks):
 
     def _incumbent(self) -> Answer | None:
         """Return what the loop found for the window at which it is stuck."""
-        size = int(window_size(self._plan, self._chain, 1))
+        size = int(window_size(self._plan, self.chain, 1))
         if size > len(self._places) or not np.isfinite(self._work.result[0]):
             return None
         labels: Ints = self._work.labels[:size].copy()

@@ -24,7 +24,12 @@ from anonymip.exact.split_carry.checkpoint import (
     remove_parts,
     resumed,
 )
-from anonymip.exact.split_carry.links import ChainClock, ClassLinks, links_of_classes
+from anonymip.exact.split_carry.links import (
+    ChainClock,
+    ClassLinks,
+    links_of_classes,
+    loss_of_labels,
+)
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.state import (
     CARRIED,
@@ -136,22 +141,11 @@ def _solved_again(
     except NoSolution:
         return False
     found = np.asarray(solved.labels, np.int64)
-    loss, new = _loss(part, before), _loss(part, found)
+    loss, new = (loss_of_labels(part, np.arange(part.n), own) for own in (before, found))
     if new >= loss - LOSS_RELATIVE * abs(loss):
         return False
     labels[places] = np.where(found == SUPPRESSED, SUPPRESSED, found + labels.max() + 1)
     return True
-
-
-def _loss(problem: Problem, labels: Ints) -> float:
-    """Return the loss of classes of all records of a small problem."""
-    compiled = problem.compiled
-    losses = np.full(problem.n, compiled.suppression_price)
-    for label in np.unique(labels[labels != SUPPRESSED]):
-        rows = np.flatnonzero(labels == label)
-        share = len(rows) if compiled.aggregate == "sum" else 1
-        losses[rows] = compiled.class_losses(rows[None, :])[0] / share
-    return compiled.aggregated(losses)
 
 
 #: Seconds between two looks at the clock.
@@ -168,21 +162,22 @@ def drive_chain(
     out among those that are expected. `keeper`: called between links, every tenth of a second or
     after each longer one. Raises InputError, NoSolution as the links do.
     """
-    clock = ChainClock(links.expected - links.solved, budget, options.pass_time, options.link_time)
+    chain, expected = links.chain, links.expected
+    clock = ChainClock(expected - chain.solved, budget, options.pass_time, options.link_time)
     amount, stopped = _FIRST, None
-    while not links.done and stopped is None:
+    while not chain.done and stopped is None:
         stopped = budget.stop_reason()
         if stopped is not None:
             break
-        start, before = time.perf_counter(), links.solved
+        start, before = time.perf_counter(), chain.solved
         links.advance(clock, amount)
         seconds = max(time.perf_counter() - start, 1e-6)
-        done = links.solved
+        done = chain.solved
         # As many links at a time as take a tenth of a second.
         amount = max(1, min(int((done - before) / seconds * _SECONDS_A_STEP), 4 * amount))
         keeper.notice()
         if done > before:
-            total = max(links.expected, done)
+            total = max(expected, done)
             budget.report("solving links", done=done, total=total)
     keeper.keep()
     return stopped
@@ -346,10 +341,10 @@ def _sendable(segments: list[Segment]) -> list[Segment]:
 
 def _joined(records: Ints, chains: Sequence[Chain], *, sums: bool) -> Chain:
     """Return one chain over the order with what chains over its segments have found."""
-    whole = new_chain(records, sum(int(chain.cursor[LINKS]) for chain in chains))
+    whole = new_chain(records, sum(chain.solved for chain in chains))
     begin = links = classes = 0
     for chain in chains:
-        own = int(chain.cursor[LINKS])
+        own = chain.solved
         found = chain.labels
         whole.labels[begin : begin + chain.n] = np.where(found >= 0, found + classes, found)
         whole.table[links : links + own] = chain.table[:own]

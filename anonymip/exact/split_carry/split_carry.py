@@ -16,7 +16,6 @@ from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.segments import Segment, SegmentRun, links_budget, run_segments
 from anonymip.exact.split_carry.state import (
     BOUND,
-    LINKS,
     PROVEN,
     REASON,
     REASONS,
@@ -201,10 +200,10 @@ def run_chain(
     kept = resumed(file)
     if file is not None and kept is not None and not _is_of(kept, problem.n):
         raise file.damaged()
-    if kept is not None and kept.done and kept.cursor[LINKS] == 1:
+    if kept is not None and kept.done and kept.solved == 1:
         # No bound is taken from a file: the link that is the whole problem is solved again.
         kept = None
-    before = 0 if kept is None else int(kept.cursor[LINKS])
+    before = 0 if kept is None else kept.solved
     clock = MachineClock()
     records = find_order(problem, order, budget) if kept is None else kept.records
     whole = Segment(problem, records, options, compiled, seed, file)
@@ -230,7 +229,7 @@ def _with_bound(
     problem: Problem, solution: Solution, run: SegmentRun, options: ChainOptions
 ) -> Solution:
     """Return the solution with the bound of its link, where that is the problem itself."""
-    bound = run.chain.table[0, BOUND] if run.chain.cursor[LINKS] == 1 else np.nan
+    bound = run.chain.table[0, BOUND] if run.chain.solved == 1 else np.nan
     if run.cut or np.isnan(bound) or options.subsolver != EXACT:
         return solution
     source = under_assumptions(problem, "search of the whole table")
@@ -287,7 +286,7 @@ def _is_of(chain: Chain, n: int) -> bool:
 
 def _trace(chain: Chain, cut: int, stopped: Stopped | None) -> list[str]:
     """Return the remarks on the links."""
-    links = chain.table[: chain.cursor[LINKS]]
+    links = chain.table[: chain.solved]
     ended = "interrupted" if stopped is Stopped.INTERRUPT else "time ended"
     if not len(links):
         return [f"{ended} before the first link"] if cut else []

@@ -76,6 +76,11 @@ class Chain(NamedTuple):
         """Whether all records are fixed."""
         return int(self.cursor[READ]) == self.n and int(self.cursor[CARRIED]) == 0
 
+    @property
+    def solved(self) -> int:
+        """Number of links solved so far."""
+        return int(self.cursor[LINKS])
+
     def labels_of_records(self, n: int) -> Ints:
         """Return (n,) labels by record of the table; -2 for records that are not fixed."""
         labels = np.full(n, OPEN, np.int64)

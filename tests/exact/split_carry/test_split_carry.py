@@ -85,7 +85,7 @@ def test_liang_appendix_c(subsolver: str, solver: str) -> None:
     seen: list[list[int]] = []
     links = links_of_classes(problem, chain, options, 0, compiled=False)
     clock = ChainClock(2, Budget(), pass_time=True)
-    while not links.done:
+    while not chain.done:
         links.advance(clock, 1)
         seen.append(chain.records[chain.carried[: chain.cursor[CARRIED]]].tolist())
     # The paper lists them by the sets of the initial solution.
