@@ -128,8 +128,8 @@ class NearSearch(Packed):
     open: Flags  # (t,) whether more work may find more of what a row of each type loses at least
 
 
-def new_near_search(problem: Problem, tables: LossTables) -> tuple[NearSearch, RowTypes, int]:
-    """Return what searches for sets of k rows need, the row types, and how many columns they have.
+def new_near_search(problem: Problem, tables: LossTables) -> tuple[NearSearch, RowTypes]:
+    """Return what searches for sets of k rows need, and the row types.
 
     Types are rows that the tables do not tell apart; the tree over them is built.
     """
@@ -156,7 +156,7 @@ def new_near_search(problem: Problem, tables: LossTables) -> tuple[NearSearch, R
         open=counts < k,
     )
     build_tree(search.tree, rows, counts)
-    return search, types, len(tables.columns)
+    return search, types
 
 
 @kernel

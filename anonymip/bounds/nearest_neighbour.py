@@ -166,9 +166,9 @@ def suppresses(problem: Problem) -> bool:
 
 def _terms(problem: Problem, budget: Budget, cells: float) -> tuple[Floats, bool]:
     """Return (n,) terms of an objective with tables, and whether all were computed."""
-    search, types, columns = new_near_search(problem, problem.compiled.tables)
+    search, types = new_near_search(problem, problem.compiled.tables)
     terms, own = np.zeros(len(types.first)), np.zeros(len(types.first))
-    cursor, most = np.zeros(1, np.int64), cells / max(1, columns)
+    cursor, most = np.zeros(1, np.int64), cells / max(1, len(search.rows.tables.columns))
 
     def step(amount: int) -> int:
         done = int(_bound_step(search, terms, own, cursor, amount, most))

@@ -91,13 +91,13 @@ class RecordDuals:
         full = problem.compiled.tables
         # What all sets lose alike would only take digits away.
         tables = full._replace(constant=0.0)
-        self.search, types, columns = new_near_search(problem, tables)
+        self.search, types = new_near_search(problem, tables)
         self.budget, self._constant = budget, full.constant
         self.problem, self.k, self.types = problem, problem.k, types
         self._inverse, self.counts = types.inverse, self.search.counts
         #: (t,) of a row of each type, without what all sets lose alike.
         self.duals = terms[types.first] - self._constant
-        self._columns = max(1, columns)
+        self._columns = max(1, len(tables.columns))
         self._most = most / self._columns
         self._sweeping: _Sweep | None = None
         #: (t,) what a row of each type loses at least in any set of k, without what all lose alike.

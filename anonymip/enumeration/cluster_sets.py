@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -34,6 +35,13 @@ class Columns:
     def none(cls) -> Columns:
         """Return no columns."""
         return cls(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0))
+
+    @classmethod
+    def of_sets(cls, sets: Sequence[Ints], costs: Floats) -> Columns:
+        """Return columns of the row types of their members, in any order, with their costs."""
+        starts = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+        members = np.concatenate([np.empty(0, np.int64), *map(np.sort, sets)])
+        return Columns(starts, members.astype(np.int32), costs)
 
     def __len__(self) -> int:
         """Return the number of columns."""

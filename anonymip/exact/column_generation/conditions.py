@@ -261,12 +261,7 @@ def sets_as_columns(rules: ColumnRules, sets: list[Ints]) -> Columns:
         costs[at] = rules.problem.compiled.class_losses(np.array([sets[i] for i in at], np.int64))
     if rules.freeform:
         costs /= rules.smallest
-    types = [np.sort(rules.rows.type_of[one]) for one in sets]
-    return Columns(
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        np.concatenate([np.empty(0, np.int64), *types]).astype(np.int32),
-        costs,
-    )
+    return Columns.of_sets([rules.rows.type_of[one] for one in sets], costs)
 
 
 def release_of(rules: ColumnRules, columns: Columns, times: Ints) -> Assignment | None:

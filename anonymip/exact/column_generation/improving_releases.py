@@ -84,11 +84,9 @@ def improve_by_neighbourhoods(
             costs[place] = float(parts.pool.costs[column])
             # What is new may change with its own neighbours.
             seeds.append(place)
-    members = [np.sort(release[place]).astype(np.int32) for place in sorted(release)]
-    better = Columns(
-        np.concatenate([[0], np.cumsum([len(one) for one in members])]).astype(np.int64),
-        np.concatenate([np.empty(0, np.int32), *members]),
-        np.array([costs[place] for place in sorted(release)]),
+    places = sorted(release)
+    better = Columns.of_sets(
+        [release[place] for place in places], np.array([costs[place] for place in places])
     )
     return bool(parts.count) and run.offer_columns(better, np.ones(len(better), np.int64))
 
