@@ -352,7 +352,7 @@ class Pricing(ColumnSearch):
         and a size at which to go on to the next, and in all at which to end.
         """
         given, order, rank = self._ranked(duals)
-        at = _roots(np.arange(len(order)), rank, order, below)
+        at = roots_of(np.arange(len(order)), rank, order, below)
         return self._search(
             given,
             cuts,
@@ -382,7 +382,7 @@ class Pricing(ColumnSearch):
         given, order, _ = self._ranked(duals)
         # What rounding lifts above the threshold comes in, and is judged by its cost.
         below = threshold + self._rounding(given, cuts)
-        at = _roots(order, np.arange(len(order)), order, below)
+        at = roots_of(order, np.arange(len(order)), order, below)
         return self._search(
             given, cuts, at, threshold, max_columns=max_columns, max_nodes=max_nodes, budget=budget
         )
@@ -437,7 +437,7 @@ class Pricing(ColumnSearch):
         )
 
 
-def _roots(types: Ints, begin: Ints, order: Ints, below: float) -> Roots:
+def roots_of(types: Ints, begin: Ints, order: Ints, below: float) -> Roots:
     """Return where to search: roots, joined by all types from some place of an order on."""
     if math.isnan(below):
         raise InputError("below is NaN", remedy="Give a number")

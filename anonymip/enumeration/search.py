@@ -17,8 +17,14 @@ from anonymip.enumeration.merging import (
     merge_rows,
     search_rows,
 )
-from anonymip.enumeration.pricing import UNLIMITED, RootedRun, cuts_of_rows, members_of
-from anonymip.enumeration.rooted_search import RootedRules, Roots
+from anonymip.enumeration.pricing import (
+    UNLIMITED,
+    RootedRun,
+    cuts_of_rows,
+    members_of,
+    roots_of,
+)
+from anonymip.enumeration.rooted_search import RootedRules
 from anonymip.errors import InputError
 from anonymip.objectives.language.record import cells_of_sets
 from anonymip.problem import Problem
@@ -246,28 +252,15 @@ def _slack(problem: Problem, duals: Floats, threshold: float, largest: int) -> f
 def _search_by_roots(
     problem: Problem, merged: MergedRows, request: Request, budget: Budget
 ) -> Found:
-    tables = capped_tables(problem)
-    rows, t = search_rows(problem, merged, tables), merged.types
-    run = RootedRun(rows, request.largest)
+    rows, types = search_rows(problem, merged, capped_tables(problem)), np.arange(merged.types)
+    summed, run = problem.compiled.aggregate == "sum", RootedRun(rows, request.largest)
+    rules = RootedRules(
+        problem.k, request.largest, request.pruned, summed, UNLIMITED, UNLIMITED, False
+    )
     run.search(
-        cuts_of_rows(t, None),
-        RootedRules(
-            problem.k,
-            request.largest,
-            request.pruned,
-            problem.compiled.aggregate == "sum",
-            UNLIMITED,
-            UNLIMITED,
-            False,
-        ),
-        Roots(
-            np.arange(t),
-            np.arange(t),
-            np.full(t, t),
-            np.arange(t),
-            np.full(t, request.cutoff),
-            np.zeros(t),
-        ),
+        cuts_of_rows(merged.types, None),
+        rules,
+        roots_of(types, types, types, request.cutoff),
         budget,
         phase="enumerating sets",
         max_columns=request.max_sets,
@@ -277,7 +270,7 @@ def _search_by_roots(
     members = run.found.members[: sizes.sum()]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     # Models take the sets in an order that does not depend on how they were found.
-    order = lexicographic_order(members, sizes, t)
+    order = lexicographic_order(members, sizes, merged.types)
     members, sizes = members[members_of(starts, sizes, order)], sizes[order]
     reason = "max_sets" if run.reason == "max_columns" else run.reason
     return Found(members, sizes, None, reason, run.nodes)

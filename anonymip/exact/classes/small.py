@@ -9,6 +9,7 @@ classes and an exact cover by them. Larger tables are for column generation.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -162,21 +163,17 @@ def compare_exactly(solution: Solution, budget: Budget, seed: int) -> Solution:
     return replace(proven, trace=(*best.trace, remark))
 
 
-@dataclass(frozen=True, eq=False)
-class _PackedSets:
-    """The sets in words, as the cover search reads them.
+class _PackedSets(NamedTuple):
+    """The sets in words, as the cover search reads them."""
 
-    `rank`: types of the enumeration, highest duals first. `packing, found`: of the types in that
-    order. `dual_sum, dual_size`: sum of the duals of all rows, and of their absolute values.
-    `fits`: whether the counts fit in one word.
-    """
-
-    rank: Ints
+    rank: Ints  # types of the enumeration, highest duals first
+    #: Of the types in that order.
     packing: Packing
     found: FoundSets
+    #: Sum of the duals of all rows, and of their absolute values.
     dual_sum: float
     dual_size: float
-    fits: bool
+    fits: bool  # whether the counts fit in one word
 
 
 def _solve_enumerated(problem: Problem, budget: Budget, max_nodes: int, seed: int) -> SmallResult:

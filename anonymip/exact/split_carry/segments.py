@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,17 +56,12 @@ from anonymip.tolerances import LOSS_RELATIVE
 _COMPILED_ROWS = 24
 
 
-@dataclass(frozen=True, eq=False)
-class SolvedBoundaries:
-    """What became of the boundaries.
+class SolvedBoundaries(NamedTuple):
+    """What became of the boundaries."""
 
-    `labels`: (n,) class of the record at each place. `solved`: boundaries looked at before the time
-    ended. `gained`: those whose classes changed for the better.
-    """
-
-    labels: Ints
-    solved: int
-    gained: int
+    labels: Ints  # (n,) class of the record at each place
+    solved: int  # boundaries looked at before the time ended
+    gained: int  # those whose classes changed for the better
 
 
 def solve_boundaries(
