@@ -209,7 +209,9 @@ class Ladder:
         raised = _Raised()
         for effort in EFFORTS[: EFFORTS.index(self._effort) + 1]:
             duals.allow(allowed_cells(problem, effort))
-            share = self._share_of_k_sets(duals, effort)
+            share = 1.0 if effort == "quick" else NUMBERS.share_of_k_sets
+            if effort == "normal" and _paired(duals):
+                share = 0.0
             paired = _paired(duals) and _duals_hold(problem)
             if effort == "thorough" and paired and not raised.complete:
                 # What a normal effort had no work for: of a million records with k = 10, k-sets
@@ -263,11 +265,6 @@ class Ladder:
             complete = duals.go_on()
         yield self._bound(duals, method, complete)
         return complete
-
-    def _share_of_k_sets(self, duals: RecordDuals, effort: str) -> float:
-        if effort == "quick":
-            return 1.0
-        return 0.0 if _paired(duals) and effort == "normal" else NUMBERS.share_of_k_sets
 
     def _sweep(self, duals: RecordDuals, raised: _Raised, factor: float) -> Iterator[Bound]:
         before, aims = duals.left, duals.aims_at(factor)

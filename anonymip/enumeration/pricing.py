@@ -30,7 +30,6 @@ from anonymip.enumeration.rooted_search import (
     ColumnsFound,
     CutsOfRows,
     RootedFollowers,
-    RootedPath,
     RootedRules,
     RootedSearch,
     Roots,
@@ -89,8 +88,9 @@ class RootedRun:
         Of roots that were not searched to the end nothing is proven: `least` is minus infinity.
         """
         path = self._path
-        _restart(path, rules.largest)
-        self.found.held[:] = 0
+        for begun in (path.place, path.nodes, path.used, path.counts.held, self.found.held):
+            begun[:] = 0
+        path.place[ROOT], path.place[SIZE] = -1, rules.largest
         self.complete, self.reason = False, None
         given = self.rows, cuts, rules, roots, path
         state = RootedSearch(*given, self._followers, self.found)
@@ -129,14 +129,6 @@ class RootedRun:
         """Give up what was found, and the room of many columns."""
         if len(self.found.sizes) > _KEPT_ROOM:
             self.found = ColumnsFound.of_sizes(columns=1_000, room=1_000 * self._largest)
-
-
-def _restart(path: RootedPath, largest: int) -> None:
-    path.place[:] = 0
-    path.place[ROOT], path.place[SIZE] = -1, largest
-    path.nodes[:] = 0
-    path.used[:] = 0
-    path.counts.held[:] = 0
 
 
 def _larger(array: Any) -> Any:

@@ -359,8 +359,9 @@ def make_certificate(
     part = exact_problem(problem)
     for known_release in (solution, free):
         # By squared errors a class loses a part of the unit for each of its records.
-        for size in {len(members) for members in _squared_release(known_release)}:
-            part["unit"] *= size if size >= 2 * problem.k else 1
+        if known_release is not None and isinstance(known_release.problem.objective, SSE):
+            for size in {len(members) for members in _release(known_release)}:
+                part["unit"] *= size if size >= 2 * problem.k else 1
     part["scale"] = finer_scale(part["unit"], abs(problem.whole) / problem.n, problem.n)
     table = Table(part)
     release = None if solution is None else _release(solution)
@@ -416,13 +417,6 @@ def _with_certified(
     known = solution.bound
     better = known is None or best.is_optimal or known.value <= certified.value
     return best if better else solution
-
-
-def _squared_release(solution: Solution | None) -> list[list[int]]:
-    """Return the classes of a release whose loss is squared errors; none of others."""
-    if solution is None or not isinstance(solution.problem.objective, SSE):
-        return []
-    return _release(solution)
 
 
 def _release(solution: Solution) -> list[list[int]]:

@@ -166,15 +166,13 @@ def new_small_work(rules: SmallRules, most: int) -> SmallWork:
         ),
         found=FoundSets.of_sizes(most=most, capacity=min(_MOST_SETS, max(possible, 1))),
         cover=CoverSearch.of_sizes(deep=deep),
-        row_sets=_new_row_sets(most, rules.k),
+        row_sets=RowSets.of_sizes(
+            k=rules.k,
+            lines=min(comb(most, rules.k - 1), _MOST_ROW_SETS),
+            capacity=min(comb(most, rules.k), _MOST_ROW_SETS),
+        ),
         simplex=Simplex.of_sizes(most=most),
     )
-
-
-def _new_row_sets(most: int, k: int) -> RowSets:
-    """Return the workspace of the sets of k out of `most` rows, or of as many as are listed."""
-    capacity = min(comb(most, k), _MOST_ROW_SETS)
-    return RowSets.of_sizes(k=k, lines=min(comb(most, k - 1), _MOST_ROW_SETS), capacity=capacity)
 
 
 @kernel

@@ -299,7 +299,8 @@ def solve_relaxation(
         if found is None:
             break
         point, rounds = found, rounds + 1
-        if point.feasible and best is not None and _meets(point.value, best.bound):
+        gap = np.inf if best is None else point.value - best.bound
+        if point.feasible and best is not None and gap <= PRICING.solved * abs(point.value):
             return Relaxed(point, best, True, rounds)
         asked = point.multipliers
         # Duals far from feasible would only hold the others up.
@@ -338,7 +339,3 @@ def _better(
         return best
     new = repaired(master.rules, asked, master.sides, priced.least)
     return new if best is None or new.bound > best.bound else best
-
-
-def _meets(value: float, bound: float) -> bool:
-    return value - bound <= PRICING.solved * abs(value)

@@ -166,7 +166,9 @@ def improve_nearby(
     """
     search = BY_PAIRS if groups is None else BY_GROUPS
     generator, budget = np.random.default_rng(mip.options.seed), mip.budget
-    cheap = _cheap(duals)
+    # Pairs by which row types are near each other.
+    cheap = np.zeros(len(duals.reduced_costs), np.bool_)
+    cheap[np.argsort(duals.reduced_costs, kind="stable")[: 4 * duals.program.type_count]] = True
     (records, most), failed = search.records, 0
     while records <= most and budget.stop_reason() is None:
         if loss_of(duals, amounts) <= enough:
@@ -233,13 +235,6 @@ def _first_type(
     paid = np.maximum(rows, 0.0)[duals.pair_rows] * (amounts > 0)
     np.maximum.at(weights, duals.pair_types, paid)
     return int(generator.choice(program.type_count, p=weights / weights.sum()))
-
-
-def _cheap(duals: PatternDuals) -> Flags:
-    """Return (pairs,) those by which row types are near each other."""
-    cheap = np.zeros(len(duals.reduced_costs), np.bool_)
-    cheap[np.argsort(duals.reduced_costs, kind="stable")[: 4 * duals.program.type_count]] = True
-    return cheap
 
 
 def _freed(duals: PatternDuals, amounts: Ints, chosen: Flags, moved: Flags) -> Ints:

@@ -227,11 +227,6 @@ class CarryRule(NamedTuple):
     #: What a class must hold of the sensitive columns; its rows are the places.
     diversity: DiversityRule
 
-    @property
-    def needs_losses(self) -> bool:
-        """Whether it asks what rows or classes cost."""
-        return self.least or self.cheapest
-
 
 class Outcome(Packed):
     """What becomes of the rows of a window, of up to `most` rows."""

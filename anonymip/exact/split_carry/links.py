@@ -129,7 +129,7 @@ class ClassLinks:
         self._rule = carry_rule(
             problem,
             chain.records,
-            boundary=options.boundary_of(k),
+            boundary=options.boundary or k,
             least=options.carry == "least",
             accepted=options.accepted_of(k),
             cheapest=options.prefer == "loss",
@@ -165,7 +165,7 @@ class ClassLinks:
         labels = Classes(answer.labels).labels.astype(np.int64)  # type: ignore[arg-type]
         records = chain.records[places]
         outcome = new_outcome(rule, size)
-        if rule.needs_losses and not last:
+        if (rule.least or rule.cheapest) and not last:
             outcome.losses[:] = self._losses(records, labels)
         divide_window(rule, places, size, labels, last, outcome)
         kept = outcome.fixed != OPEN

@@ -128,10 +128,6 @@ class ChainOptions:
                 remedy=f"Give at least 2 k = {2 * k} records, or 0",
             )
 
-    def boundary_of(self, k: int) -> int:
-        """Return the number of records of the boundary."""
-        return self.boundary or k
-
     def accepted_of(self, k: int) -> int:
         """Return the number of classes that a window fixes; 0 where the boundary decides."""
         if not self.fixed:

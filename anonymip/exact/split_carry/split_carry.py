@@ -16,6 +16,7 @@ from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.segments import Segment, SegmentRun, links_budget, run_segments
 from anonymip.exact.split_carry.state import (
     BOUND,
+    OPEN,
     PROVEN,
     REASON,
     REASONS,
@@ -198,7 +199,12 @@ def run_chain(
         file = Checkpoint(checkpoint, Fingerprint.of(problem, given), resume=resume)
     goes_on = file is not None and file.path.exists()
     kept = resumed(file)
-    if file is not None and kept is not None and not _is_of(kept, problem.n):
+    if (
+        file is not None
+        and kept is not None
+        and (kept.n != problem.n or (kept.records.min(), kept.records.max()) != (0, problem.n - 1))
+    ):
+        # It is no chain of the whole table.
         raise file.damaged()
     if kept is not None and kept.done and kept.solved == 1:
         # No bound is taken from a file: the link that is the whole problem is solved again.
@@ -246,7 +252,8 @@ def _finished(
 ) -> Solution:
     """Return the checked solution; repaired where links or time left something to do."""
     chain, stopped, cut = run.chain, run.stopped, run.cut
-    labels = chain.labels_of_records(problem.n)
+    labels = np.full(problem.n, OPEN, np.int64)
+    labels[chain.records] = chain.labels
     trace = _trace(chain, cut, stopped)
     recoding = problem.recoding
     may_suppress = isinstance(recoding, EquivalenceClasses) and recoding.suppression
@@ -277,11 +284,6 @@ def _finished(
         seed=seed,
         trace=tuple(trace),
     )
-
-
-def _is_of(chain: Chain, n: int) -> bool:
-    """Return whether a chain is one of a table of n records."""
-    return chain.n == n and int(chain.records.min()) == 0 and int(chain.records.max()) == n - 1
 
 
 def _trace(chain: Chain, cut: int, stopped: Stopped | None) -> list[str]:

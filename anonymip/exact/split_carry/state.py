@@ -81,12 +81,6 @@ class Chain(NamedTuple):
         """Number of links solved so far."""
         return int(self.cursor[LINKS])
 
-    def labels_of_records(self, n: int) -> Ints:
-        """Return (n,) labels by record of the table; -2 for records that are not fixed."""
-        labels = np.full(n, OPEN, np.int64)
-        labels[self.records] = self.labels
-        return labels
-
 
 @dataclass(frozen=True)
 class Link:
