@@ -149,11 +149,6 @@ class PricedColumns(Columns):
     nodes: int  # partial sets that were looked at
 
 
-def dual_sums(values: Floats, starts: Ints) -> Floats:
-    """Return (c,) sums of parts, none of which is empty."""
-    return np.add.reduceat(values, starts[:-1]) if len(starts) > 1 else np.empty(0)
-
-
 def members_of(starts: Ints, sizes: Ints, columns: Ints) -> Ints:
     """Return the places of the members of some columns, one column behind the other.
 
@@ -282,7 +277,7 @@ class ColumnSearch:
             if self.weight == "one":
                 cost /= sizes[begin:end]
             costs[begin:end] = cost
-            cost = cost - dual_sums(duals[own], own_starts)
+            cost = cost - np.add.reduceat(duals[own], own_starts[:-1])
             if cuts is not None:
                 cost += cuts_paid(cuts, own, own_starts, len(duals))
             reduced[begin:end] = cost

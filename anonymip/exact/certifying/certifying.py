@@ -13,6 +13,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -295,17 +296,12 @@ def certify(
     budget = Budget.of(time_limit, progress) if budget is None else budget
     with budget.catching_interrupts():
         # Duals of a release under rules need not hold without them.
-        free = solution if plain is problem else _without_rules(plain, budget.share(_SHARE))
+        free = solution if plain is problem else None
+        if plain is not problem:
+            with suppress(InputError, NoSolution):
+                free = column_generation(plain, budget=budget.share(_SHARE))
         known = _bound_of(plain, free, budget)
     return make_certificate(problem, known, solution, budget, free)
-
-
-def _without_rules(plain: Problem, budget: Budget) -> Solution | None:
-    """Return a release of the problem without rules, whose loss a bound may reach."""
-    try:
-        return column_generation(plain, budget=budget)
-    except (InputError, NoSolution):
-        return None
 
 
 def _bound_of(problem: Problem, solution: Solution | None, budget: Budget) -> Bound:

@@ -221,7 +221,9 @@ class Checkpoint:
             return None
         try:
             with zipfile.ZipFile(self.path) as archive:
-                header = _header(archive.read(_HEADER))
+                header = json.loads(archive.read(_HEADER))
+                if not isinstance(header, dict) or header.get("program") != _PROGRAM:
+                    raise self.damaged()
                 self._refuse_foreign(header)
                 arrays = {}
                 for name in archive.namelist():
@@ -286,14 +288,6 @@ def remove_parts(path: Path) -> None:
     for part in path.parent.glob(f"{glob.escape(path.name)}{_PART}*"):
         if part.name.removeprefix(f"{path.name}{_PART}").isdecimal():
             part.unlink(missing_ok=True)
-
-
-def _header(content: bytes) -> dict[str, Any]:
-    """Return what a file says of itself. Raises ValueError if it is none of ours."""
-    header = json.loads(content)
-    if not isinstance(header, dict) or header.get("program") != _PROGRAM:
-        raise ValueError("no checkpoint")
-    return header
 
 
 def is_table(table: NDArray[Any]) -> bool:

@@ -97,16 +97,6 @@ def solve_boundaries(
     return SolvedBoundaries(labels, len(boundaries), gained)
 
 
-def rows_of_boundaries(problem: Problem, sets: int) -> int:
-    """Return how many records to solve together at each boundary of chains with S sets of k.
-
-    Those of a window and k carried over, or more where the search is compiled: with short chains
-    the loss is some percent lower for it.
-    """
-    window = (sets + 1) * problem.k
-    return max(window, _COMPILED_ROWS) if compiles(problem) else window
-
-
 def _around(labels: Ints, at: int, most: int) -> Ints:
     """Return the places of the classes nearest to a boundary, ascending."""
     sides = labels[max(0, at - most) : at][::-1], labels[at : at + most]
@@ -290,12 +280,17 @@ def run_segments(
     stopped = next((run.stopped for run in runs if run.stopped is not None), None)
     sums = whole.problem.compiled.aggregate == "sum"
     chain = _joined(whole.records, [run.chain for run in runs], sums=sums)
+    # Those of a window and k carried over, or more where the search is compiled: with short chains
+    # the loss is some percent lower for it.
+    most = (whole.options.S + 1) * whole.problem.k
+    if compiles(whole.problem):
+        most = max(most, _COMPILED_ROWS)
     joined = solve_boundaries(
         whole.problem,
         whole.records,
         chain.labels,
         ends[:-1],
-        most=rows_of_boundaries(whole.problem, whole.options.S),
+        most=most,
         budget=budget,
         seed=whole.seed,
     )
