@@ -14,22 +14,12 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.errors import InputError
-from anonymip.instances.microdata import Microdata
+from anonymip.heuristics.growing.limited_tables import limited_tables
 from anonymip.objectives.kernels.class_loss import ends_loss
-from anonymip.objectives.language.record import cells_of_sets
-from anonymip.objectives.language.tables import (
-    CAPPED,
-    LARGEST_PAIR_TABLE,
-    LossTables,
-    losses_of_pairs,
-)
 from anonymip.problem import Problem
-from anonymip.recodings.rules.limits import Apart, Cap, Limit, met_by_sets
 from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
-from anonymip.tolerances import LOSS_RELATIVE
 
 
 @dataclass(frozen=True)
@@ -67,7 +57,6 @@ class SetTerms(Packed, read_only=True):
     #: (r,) cost of a unit by which the lower end falls, by which the upper end rises.
     range_down: Floats
     range_up: Floats
-    range_cap: Floats  # (r,) widest range allowed
     set_codes: Codes  # (s, n) int32, ranks in the levels
     #: (s,) number of levels, offset into the flat losses by count 0, 1, ...
     set_sizes: Ints
@@ -89,134 +78,26 @@ def set_terms(problem: Problem, order: Ints | None = None) -> SetTerms:
 
     `problem`: its objective has tables. `order`: (n,) records in the order in which the kernels
     number them; None keeps that of the table. Raises UnsupportedObjective if the objective has no
-    tables; InputError if a limit looks at an attribute with too many values for a table.
+    tables.
     """
-    microdata, tables = problem.microdata, problem.compiled.tables
-    records = np.arange(problem.n) if order is None else order
-    ranges = [
-        (
-            microdata.values[records, column] - tables.range_origin[r],
-            -tables.range_low[r],
-            tables.range_high[r],
-            np.inf,
-        )
-        for r, column in enumerate(tables.range_columns)
-    ]
-    sets = [_set_term(microdata, tables, records, s) for s in range(len(tables.set_columns))]
-    pairs = [_pair_term(microdata, tables, records, p) for p in range(len(tables.pair_columns))]
-    for limit in problem.limits:
-        a = microdata.names.index(limit.attribute)
-        attribute = microdata.attributes[a]
-        if attribute.hierarchy is not None:
-            pairs.append(_limited_nodes(microdata, limit, records, a))
-        elif isinstance(limit, Apart):
-            pairs.append(_disjoint_values(microdata, limit, records, a))
-        elif attribute.publish == "range":
-            most = limit.most + LOSS_RELATIVE * abs(limit.most)
-            ranges.append((microdata.values[records, a], 0.0, 0.0, most))
-        else:
-            sets.append(_limited_count(microdata, limit, records, a))
-    return _pack(tables.constant, problem.n, ranges, sets, pairs)
-
-
-_RangeTerm = tuple[Floats, float, float, float]
-_CodeTerm = tuple[Codes, int, Floats]
-
-
-def _set_term(microdata: Microdata, tables: LossTables, records: Ints, s: int) -> _CodeTerm:
-    start, size = tables.set_start[s], int(tables.set_sizes[s])
-    codes = microdata.codes[records, tables.set_columns[s]]
-    return codes, size, tables.set_losses[start : start + size + 1]
-
-
-def _pair_term(microdata: Microdata, tables: LossTables, records: Ints, p: int) -> _CodeTerm:
-    codes = microdata.codes[records, tables.pair_columns[p]]
-    return codes, int(tables.pair_sizes[p]), losses_of_pairs(tables, p)
-
-
-def _limited_count(microdata: Microdata, limit: Cap, records: Ints, a: int) -> _CodeTerm:
-    size = len(microdata.levels[a])
-    losses = np.where(np.arange(size + 1) <= limit.most, 0.0, np.inf)
-    return microdata.codes[records, a], size, losses
-
-
-def _disjoint_values(microdata: Microdata, limit: Apart, records: Ints, a: int) -> _CodeTerm:
-    """Rank one value 0, the other 2, all else 1: a set with 0 and 2 in it covers both."""
-    codes = np.ones(microdata.n, np.int32)
-    if microdata.attributes[a].publish == "range":
-        low, high = sorted((float(str(limit.one)), float(str(limit.other))))
-        codes[microdata.values[:, a] <= low] = 0
-        codes[microdata.values[:, a] >= high] = 2
-    else:
-        pair = limit.codes(microdata)
-        if pair is not None:
-            codes[microdata.codes[:, a] == pair[0]] = 0
-            codes[microdata.codes[:, a] == pair[1]] = 2
-    losses = np.zeros(9)
-    losses[2] = np.inf
-    return codes[records], 3, losses
-
-
-def _limited_nodes(microdata: Microdata, limit: Limit, records: Ints, a: int) -> _CodeTerm:
-    """Ask the limit about the node over every two values."""
-    size = len(microdata.levels[a])
-    if size**2 > LARGEST_PAIR_TABLE:
-        raise InputError(
-            f"the {limit} looks at {size} distinct values; tables hold at most "
-            f"{int(LARGEST_PAIR_TABLE**0.5)}",
-            remedy="Leave the limit out, or use a method that works without tables: ring",
-        )
-    codes = microdata.codes[:, a]
-    # A part of a table need not hold all of its values.
-    held, first = np.unique(codes, return_index=True)
-    losses = np.zeros((size, size))
-    for low, row in zip(held, first, strict=True):
-        rows = np.stack([np.full(len(held), row), first], axis=1)
-        met = met_by_sets(microdata, [limit], rows, cells_of_sets(microdata, rows))
-        losses[low, held] = np.where(met, 0.0, np.inf)
-    return codes[records], size, losses.ravel()
-
-
-def _stride(size: int, losses: NDArray[np.float64]) -> int:
-    """Return how losses of so many ranks lie, as their number tells; see :class:`LossTables`."""
-    # Of two ranks all pairs are as many as a capped term has numbers, which is of many ranks alone.
-    if len(losses) == size**2:
-        return size
-    return CAPPED if len(losses) == size + 2 else 0
-
-
-def _pack(
-    constant: float, n: int, ranges: list[_RangeTerm], sets: list[_CodeTerm], pairs: list[_CodeTerm]
-) -> SetTerms:
-    def codes(terms: list[_CodeTerm]) -> Codes:
-        rows = np.empty((len(terms), n), np.int32)
-        for at, (column, _, _) in enumerate(terms):
-            rows[at] = column
-        return rows
-
-    def flat(terms: list[_CodeTerm]) -> tuple[Ints, Floats]:
-        lengths = [len(losses) for _, _, losses in terms]
-        starts = np.cumsum([0, *lengths])[:-1].astype(np.int64)
-        return starts, np.concatenate([np.empty(0), *(losses for _, _, losses in terms)])
-
-    values = np.empty((len(ranges), n))
-    for at, (column, _, _, _) in enumerate(ranges):
-        values[at] = column
-    sizes = [size for _, size, _ in (*sets, *pairs)]
+    rows = limited_tables(problem, np.arange(problem.n) if order is None else order)
+    tables = rows.tables
+    sizes = np.concatenate([tables.set_sizes, tables.pair_sizes])
     terms = SetTerms(
-        constant,
-        values,
-        np.array([down for _, down, _, _ in ranges], np.float64),
-        np.array([up for _, _, up, _ in ranges], np.float64),
-        np.array([cap for _, _, _, cap in ranges], np.float64),
-        codes(sets),
-        np.array([size for _, size, _ in sets], np.int64),
-        *flat(sets),
-        codes(pairs),
-        np.array([size for _, size, _ in pairs], np.int64),
-        np.array([_stride(size, losses) for _, size, losses in pairs], np.int64),
-        *flat(pairs),
-        np.cumsum([0, *sizes]).astype(np.int64),
+        tables.constant,
+        np.ascontiguousarray(rows.range_values.T),
+        -tables.range_low,
+        tables.range_high,
+        np.ascontiguousarray(rows.set_codes.T),
+        tables.set_sizes,
+        tables.set_start,
+        tables.set_losses,
+        np.ascontiguousarray(rows.pair_codes.T),
+        tables.pair_sizes,
+        tables.pair_strides,
+        tables.pair_start,
+        tables.pair_losses,
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
     )
     for array in list(terms)[1:]:
         array.setflags(write=False)
@@ -324,6 +205,12 @@ def rebuild(states: SetStates, i: int, members: Codes) -> None:
 
 
 @kernel
+def rise_between(before: float, after: float) -> float:
+    """Return by how much a loss rises; infinite beyond a limit, also from there on."""
+    return after - before if after < np.inf else np.inf
+
+
+@kernel
 def set_loss(states: SetStates, i: int) -> float:
     """Return the loss of published record i, ranges counted from its own value.
 
@@ -335,8 +222,6 @@ def set_loss(states: SetStates, i: int) -> float:
         own = states.terms.range_values[r, i]
         loss += states.terms.range_down[r] * (own - states.low[i, r])
         loss += states.terms.range_up[r] * (states.high[i, r] - own)
-        if states.high[i, r] - states.low[i, r] > states.terms.range_cap[r]:
-            loss = np.inf
     for s in range(len(states.terms.set_sizes)):
         loss += states.terms.set_losses[states.terms.set_start[s] + states.counts[i, s]]
     for p in range(len(states.terms.pair_sizes)):
@@ -375,12 +260,10 @@ def increase(states: SetStates, i: int, record: int) -> float:
         weight += states.terms.range_down[r] * max(low - value, 0.0) + states.terms.range_up[
             r
         ] * max(value - high, 0.0)
-        if max(high, value) - min(low, value) > states.terms.range_cap[r]:
-            weight = np.inf
     for s in range(len(states.terms.set_sizes)):
         if not holds(states, i, s, states.terms.set_codes[s, record]):
             at = states.terms.set_start[s] + states.counts[i, s]
-            weight += states.terms.set_losses[at + 1] - states.terms.set_losses[at]
+            weight += rise_between(states.terms.set_losses[at], states.terms.set_losses[at + 1])
     for p in range(len(states.terms.pair_sizes)):
         code, low, high = (
             states.terms.pair_codes[p, record],
@@ -388,7 +271,7 @@ def increase(states: SetStates, i: int, record: int) -> float:
             states.pair_high[i, p],
         )
         now = ends_loss(states.terms, p, low, high)
-        weight += ends_loss(states.terms, p, min(low, code), max(high, code)) - now
+        weight += rise_between(now, ends_loss(states.terms, p, min(low, code), max(high, code)))
     return weight
 
 
@@ -404,7 +287,7 @@ def fill_table(states: SetStates, i: int, table: Floats) -> None:
         rise = 0.0
         if count < states.terms.set_sizes[s]:
             at = states.terms.set_start[s] + count
-            rise = states.terms.set_losses[at + 1] - states.terms.set_losses[at]
+            rise = rise_between(states.terms.set_losses[at], states.terms.set_losses[at + 1])
         table[begin : begin + states.terms.set_sizes[s]] = rise
         for place in range(states.list_start[s], states.list_start[s] + count):
             table[begin + states.listed[i, place]] = 0.0
@@ -416,7 +299,8 @@ def fill_table(states: SetStates, i: int, table: Floats) -> None:
         )
         now = ends_loss(states.terms, p, low, high)
         for code in range(states.terms.pair_sizes[p]):
-            table[begin + code] = ends_loss(states.terms, p, min(low, code), max(high, code)) - now
+            after = ends_loss(states.terms, p, min(low, code), max(high, code))
+            table[begin + code] = rise_between(now, after)
 
 
 @kernel
@@ -439,11 +323,7 @@ def fill_weights(
     everyone = len(candidates) == 0
     for r in range(len(states.terms.range_up)):
         low, high = states.low[i, r], states.high[i, r]
-        down, up, cap = (
-            states.terms.range_down[r],
-            states.terms.range_up[r],
-            states.terms.range_cap[r],
-        )
+        down, up = states.terms.range_down[r], states.terms.range_up[r]
         values = states.terms.range_values[r]
         # What it costs to widen the range downwards and upwards.
         if everyone:
@@ -453,12 +333,6 @@ def fill_weights(
             for at in range(count):
                 value = values[candidates[at]]
                 weights[at] += down * max(low - value, 0.0) + up * max(value - high, 0.0)
-        # A range beyond its cap is forbidden.
-        if cap < np.inf:
-            for at in range(count):
-                value = values[at if everyone else candidates[at]]
-                if max(high, value) - min(low, value) > cap:
-                    weights[at] = np.inf
     # Penalties of set and pair terms are in the table, by value.
     for term in range(sets + len(states.terms.pair_sizes)):
         codes = (

@@ -19,7 +19,13 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
     covers,
     pair_weight,
 )
-from anonymip.heuristics.freeform.set_growth import SetStates, SetTerms, fill_table, new_table
+from anonymip.heuristics.freeform.set_growth import (
+    SetStates,
+    SetTerms,
+    fill_table,
+    new_table,
+    rise_between,
+)
 from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -239,7 +245,7 @@ def _add_code_bounds(blocks: Blocks, states: SetStates, i: int, count: int) -> N
         rise = 0.0
         if states.counts[i, s] < states.terms.set_sizes[s]:
             at = states.terms.set_start[s] + states.counts[i, s]
-            rise = states.terms.set_losses[at + 1] - states.terms.set_losses[at]
+            rise = rise_between(states.terms.set_losses[at], states.terms.set_losses[at + 1])
         masks = own.masks[s]
         for b in range(count):
             bounds[b] += rise if (masks[b] & mask) == np.uint64(0) else 0.0
@@ -265,9 +271,9 @@ def _weigh_block(blocks: Blocks, pairs: PairWeights, chooser: int, begin: int, e
     states, own = pairs.states, blocks.originals
     terms = states.terms
     weights[:] = 0.0
-    # Ranges: what each costs to stretch, column by column; beyond a limit nothing can be taken in.
+    # Ranges: what each costs to stretch, column by column.
     for r in range(len(terms.range_up)):
-        low, high, cap = states.low[chooser, r], states.high[chooser, r], terms.range_cap[r]
+        low, high = states.low[chooser, r], states.high[chooser, r]
         down, up = terms.range_down[r], terms.range_up[r]
         values = own.values[r, begin:end]
         for at in range(len(weights)):
@@ -275,10 +281,6 @@ def _weigh_block(blocks: Blocks, pairs: PairWeights, chooser: int, begin: int, e
             weights[at] += down * (below if below > 0.0 else 0.0) + up * (
                 above if above > 0.0 else 0.0
             )
-        if cap < np.inf:
-            for at in range(len(weights)):
-                if max(high, values[at]) - min(low, values[at]) > cap:
-                    weights[at] = np.inf
     # Sets and nodes of hierarchies: looked up by value.
     sets = len(terms.set_sizes)
     for term in range(sets + len(terms.pair_sizes)):
