@@ -51,3 +51,26 @@ def run_in_steps(
         amount = max(1, min(int(affordable), 4 * amount))
         budget.report(phase, done=done, total=total)
     return None
+
+
+def run_over(
+    step: Callable[[int, int], object],
+    total: int,
+    budget: Budget,
+    phase: str,
+    *,
+    first: int = 1,
+) -> Stopped | None:
+    """Call `step` for one range of `total` units after the other, as :func:`run_in_steps` does.
+
+    `step`: does the units from the first number to before the second.
+    """
+    done = 0
+
+    def further(amount: int) -> int:
+        nonlocal done
+        step(done, done + amount)
+        done += amount
+        return done
+
+    return run_in_steps(further, total, budget, phase, first=first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -11,7 +12,7 @@ from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
-from anonymip.runtime.stepping import run_in_steps
+from anonymip.runtime.stepping import run_over
 from anonymip.status import Stopped
 
 
@@ -31,7 +32,7 @@ class Flow(Packed):
     #: Duals.
     left: Annotated[Floats, "n"]
     right: Annotated[Floats, "n"]
-    cursor: Annotated[Ints, "2"]  # rows served; edges that could not be found
+    lacking: Annotated[Ints, "1"]  # edges that could not be found
     #: Workspaces: distances; row before each column; column before each row.
     row_distance: Annotated[Floats, "n"]
     column_distance: Annotated[Floats, "n"]
@@ -58,7 +59,7 @@ def cheapest_degrees(
     each edge at worst, O(n^2) bytes beside the costs.
     """
     flow, stopped = degree_flow(costs, degrees, budget)
-    return flow.used, int(flow.cursor[1]), stopped
+    return flow.used, int(flow.lacking[0]), stopped
 
 
 def degree_flow(
@@ -72,12 +73,8 @@ def degree_flow(
     largest = max(1, int(degrees.max()))
     flow = Flow.of_sizes(n=n, largest=largest, supply=degrees.copy(), demand=degrees.copy())
     _first_duals(costs, flow)
-
-    def step(amount: int) -> int:
-        return int(_flow_step(costs, flow, amount))
-
-    stopped = run_in_steps(step, n, budget or Budget(), phase)
-    return flow, stopped
+    step = partial(_serve_rows, costs, flow)
+    return flow, run_over(step, n, budget or Budget(), phase)
 
 
 @kernel
@@ -101,18 +98,13 @@ def _first_duals(costs: NDArray[np.floating], flow: Flow) -> None:
 
 
 @kernel
-def _flow_step(costs: NDArray[np.floating], flow: Flow, amount: int) -> int:
-    """Give up to `amount` further rows all their edges; return how many rows are done."""
-    for _ in range(amount):
-        i = flow.cursor[0]
-        if i == len(costs):
-            break
+def _serve_rows(costs: NDArray[np.floating], flow: Flow, begin: int, end: int) -> None:
+    """Give some rows all their edges."""
+    for i in range(begin, end):
         while flow.supply[i] > 0:
             if not _augment(costs, flow, i):
-                flow.cursor[1] += flow.supply[i]
+                flow.lacking[0] += flow.supply[i]
                 break
-        flow.cursor[0] += 1
-    return int(flow.cursor[0])
 
 
 @kernel

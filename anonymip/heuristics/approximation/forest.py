@@ -20,7 +20,7 @@ from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
 from anonymip.runtime.packed import Packed
-from anonymip.runtime.stepping import run_in_steps
+from anonymip.runtime.stepping import run_over
 from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_RELATIVE
@@ -132,9 +132,8 @@ def cut_trees(forest: Forest, k: int, budget: Budget) -> tuple[Ints, Stopped | N
     size = np.ones(len(parent), np.int64)
     _add_up(parent, _order_from_leaves(parent), size)
     heaviest = np.argsort(-weight, kind="stable")
-    cursor = np.zeros(1, np.int64)
-    step = partial(_cut_step, parent, size, heaviest, k, cursor)
-    stopped = run_in_steps(step, len(parent), budget, "cutting trees", first=1_000)
+    step = partial(_cut_edges, parent, size, heaviest, k)
+    stopped = run_over(step, len(parent), budget, "cutting trees", first=1_000)
     if stopped is None:
         _root_at_centres(parent, weight, size, k)
     order = _order_from_leaves(parent)
@@ -183,13 +182,12 @@ def _add_up(parent: Ints, order: Ints, size: Ints) -> None:
 
 
 @kernel
-def _cut_step(parent: Ints, size: Ints, heaviest: Ints, k: int, cursor: Ints, amount: int) -> int:
-    """Look at up to `amount` further edges and cut those that leave k rows on both sides.
+def _cut_edges(parent: Ints, size: Ints, heaviest: Ints, k: int, begin: int, end: int) -> None:
+    """Look at some of the edges and cut those that leave k rows on both sides.
 
     An edge that cannot be cut when it is looked at cannot be cut later: its sides only shrink.
     """
-    for at in range(cursor[0], min(cursor[0] + amount, len(heaviest))):
-        row = heaviest[at]
+    for row in heaviest[begin:end]:
         if parent[row] >= 0 and size[row] >= k:
             root = parent[row]
             while parent[root] >= 0:
@@ -200,8 +198,6 @@ def _cut_step(parent: Ints, size: Ints, heaviest: Ints, k: int, cursor: Ints, am
                     size[above] -= size[row]
                     above = parent[above]
                 parent[row] = -1
-        cursor[0] = at + 1
-    return cursor[0]
 
 
 @kernel

@@ -32,7 +32,7 @@ from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
-from anonymip.runtime.stepping import run_in_steps
+from anonymip.runtime.stepping import run_over
 from anonymip.status import Stopped
 
 #: Up to so many distinct rows each looks at all others, where cells have one cost each.
@@ -81,32 +81,29 @@ def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped
     tree = new_tree(tables, len(counts))
     build_tree(tree, found.rows, counts)
     state = new_state(tables, 2)
-    cursor = np.zeros(1, np.int64)
     losses, stack, bounds = np.empty(k + 1), np.empty(DEEPEST, np.int64), np.empty(DEEPEST)
     looked = np.zeros(1, np.int64)
-    step = partial(
-        _search_step, *(tree, state, counts, k, found, cursor, losses, stack, bounds, looked)
-    )
-    stopped = run_in_steps(step, len(counts), budget, "nearest rows", first=100)
+    step = partial(_search_tree, *(tree, state, counts, k, found, losses, stack, bounds, looked))
+    stopped = run_over(step, len(counts), budget, "nearest rows", first=100)
     return found, stopped
 
 
 @kernel
-def _search_step(
+def _search_tree(
     tree: BoxTree,
     state: ClassState,
     counts: Ints,
     k: int,
     found: NearestRows,
-    cursor: Ints,
     losses: Floats,
     stack: Ints,
     bounds: Floats,
     looked: Ints,
-    amount: int,
-) -> int:
-    """Find the neighbours of up to `amount` further types."""
-    for row in range(cursor[0], min(cursor[0] + amount, len(counts))):
+    begin: int,
+    end: int,
+) -> None:
+    """Find the neighbours of some types."""
+    for row in range(begin, end):
         open_class(found.rows, state, row)
         near = found.types[row]
         held = nearest_types(
@@ -114,8 +111,6 @@ def _search_step(
         )
         found.listed[row] = held
         found.farthest[row] = losses[held - 1] - losses[0]
-        cursor[0] = row + 1
-    return cursor[0]
 
 
 def _scan_all(
@@ -127,28 +122,25 @@ def _scan_all(
     budget: Budget,
 ) -> Stopped | None:
     columns = np.ascontiguousarray(problem.microdata.codes[first][:, costs[0]].T)
-    cursor = np.zeros(1, np.int64)
     distances, losses = np.empty(len(counts)), np.empty(problem.k + 1)
-    step = partial(
-        _scan_step, columns, costs[1], counts, problem.k, found, cursor, distances, losses
-    )
-    return run_in_steps(step, len(counts), budget, "nearest rows", first=100)
+    step = partial(_scan, columns, costs[1], counts, problem.k, found, distances, losses)
+    return run_over(step, len(counts), budget, "nearest rows", first=100)
 
 
 @kernel
-def _scan_step(
+def _scan(
     columns: Codes,
     costs: Floats,
     counts: Ints,
     k: int,
     found: NearestRows,
-    cursor: Ints,
     distances: Floats,
     losses: Floats,
-    amount: int,
-) -> int:
-    """Find the neighbours of up to `amount` further types among all."""
-    for row in range(cursor[0], min(cursor[0] + amount, len(counts))):
+    begin: int,
+    end: int,
+) -> None:
+    """Find the neighbours of some types among all."""
+    for row in range(begin, end):
         found.types[row, 0] = row
         losses[0] = 0.0
         held = 1
@@ -166,8 +158,6 @@ def _scan_step(
                     )
         found.listed[row] = held
         found.farthest[row] = losses[held - 1]
-        cursor[0] = row + 1
-    return cursor[0]
 
 
 def pair_distances(rows: KernelRows, ones: Ints, others: Ints) -> Floats:
@@ -190,23 +180,20 @@ def all_distances(rows: KernelRows, types: Ints, budget: Budget) -> tuple[Floats
     n = len(types)
     found = np.full((n, n), np.inf)
     own = pair_losses(rows, types, types)
-    cursor = np.zeros(1, np.int64)
-    step = partial(_fill_step, rows, types, own, found, cursor)
-    return found, run_in_steps(step, n, budget, "distances", first=100)
+    step = partial(_fill_distances, rows, types, own, found)
+    return found, run_over(step, n, budget, "distances", first=100)
 
 
 @kernel
-def _fill_step(
-    rows: KernelRows, types: Ints, own: Floats, found: Floats, cursor: Ints, amount: int
-) -> int:
-    for one in range(cursor[0], min(cursor[0] + amount, len(types))):
+def _fill_distances(
+    rows: KernelRows, types: Ints, own: Floats, found: Floats, begin: int, end: int
+) -> None:
+    for one in range(begin, end):
         for other in range(one):
             distance = pair_loss(rows, types[one], types[other])
             distance -= (own[one] + own[other]) / 2
             found[one, other] = distance
             found[other, one] = distance
-        cursor[0] = one + 1
-    return cursor[0]
 
 
 def close_pairs(
@@ -223,27 +210,23 @@ def close_pairs(
     own = pair_losses(near.rows, everyone, everyone)
     alone = np.flatnonzero(np.diff(near.start) == 1)
     scale = float(least.max()) if len(least) else 0.0
-    cursor, count = np.zeros(1, np.int64), np.zeros(1, np.int64)
     pieces: list[tuple[Ints, Floats]] = []
 
-    def step(amount: int) -> int:
-        rows = min(amount, len(alone) - int(cursor[0]))
-        room = rows * len(alone)
+    def step(begin: int, end: int) -> None:
+        room = (end - begin) * len(alone)
         ends, savings = np.empty((room, 2), np.int64), np.empty(room)
-        done = _pair_step(
-            near.rows, own, alone, least, 1e-12 * scale, ends, savings, cursor, count, rows
-        )
-        pieces.append((ends[: count[0]].copy(), savings[: count[0]].copy()))
-        return int(done)
+        rows = near.rows, own, alone, least
+        count = _list_pairs(*rows, 1e-12 * scale, ends, savings, begin, end)
+        pieces.append((ends[:count].copy(), savings[:count].copy()))
 
-    stopped = run_in_steps(step, len(alone), budget, "pairs of rows", first=10)
+    stopped = run_over(step, len(alone), budget, "pairs of rows", first=10)
     ends = np.concatenate([np.empty((0, 2), np.int64), *(piece[0] for piece in pieces)])
     savings = np.concatenate([np.empty(0), *(piece[1] for piece in pieces)])
     return ends, savings, stopped
 
 
 @kernel
-def _pair_step(
+def _list_pairs(
     rows: KernelRows,
     own: Floats,
     alone: Ints,
@@ -251,21 +234,19 @@ def _pair_step(
     rounding: float,
     ends: Ints,
     savings: Floats,
-    cursor: Ints,
-    count: Ints,
-    amount: int,
+    begin: int,
+    end: int,
 ) -> int:
-    """Look at the pairs of up to `amount` further rows with those before them."""
-    count[0] = 0
-    for at in range(cursor[0], min(cursor[0] + amount, len(alone))):
+    """List the close pairs of some rows with those before them; return how many."""
+    count = 0
+    for at in range(begin, end):
         one = alone[at]
         for before in range(at):
             other = alone[before]
             distance = pair_loss(rows, one, other) - (own[one] + own[other]) / 2
             saving = least[one] + least[other] - distance
             if saving > rounding:
-                ends[count[0], 0], ends[count[0], 1] = other, one
-                savings[count[0]] = saving
-                count[0] += 1
-        cursor[0] = at + 1
-    return cursor[0]
+                ends[count, 0], ends[count, 1] = other, one
+                savings[count] = saving
+                count += 1
+    return count

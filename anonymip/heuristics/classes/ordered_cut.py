@@ -23,7 +23,7 @@ from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
-from anonymip.runtime.stepping import run_in_steps
+from anonymip.runtime.stepping import run_over
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
@@ -89,9 +89,8 @@ def cut_rows(
     best = np.full(n + 1, np.inf)
     best[0] = 0.0 if sums else -np.inf
     begin = np.full(n + 1, -1, np.int64)
-    cursor = np.zeros(1, np.int64)
-    step = partial(_cut_step, rows, state, k, sums, best, begin, cursor)
-    stopped = run_in_steps(step, n, budget, "cutting the order", first=1000)
+    step = partial(_extend_cuts, rows, state, k, sums, best, begin)
+    stopped = run_over(step, n, budget, "cutting the order", first=1000)
     labels = np.full(n, -1, np.int64)
     if stopped is None:
         end, label = n, 0
@@ -104,20 +103,19 @@ def cut_rows(
 
 
 @kernel
-def _cut_step(
+def _extend_cuts(
     rows: KernelRows,
     state: ClassState,
     k: int,
     sums: bool,
     best: Floats,
     begin: Ints,
-    cursor: Ints,
-    amount: int,
-) -> int:
-    """Extend the best cuts by classes that begin at the next `amount` places."""
+    first: int,
+    last: int,
+) -> None:
+    """Extend the best cuts by classes that begin at one of the places before `last`."""
     n = len(begin) - 1
-    for start in range(cursor[0], min(cursor[0] + amount, n)):
-        cursor[0] = start + 1
+    for start in range(first, last):
         if best[start] == np.inf or n - start < k:
             continue
         open_class(rows, state, start)
@@ -131,7 +129,6 @@ def _cut_step(
                 if loss < best[end]:
                     best[end] = loss
                     begin[end] = start
-    return cursor[0]
 
 
 #: Windows looked at at a time.

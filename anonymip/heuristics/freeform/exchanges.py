@@ -26,7 +26,7 @@ from anonymip.problem import Problem, are_diverse, losses_within_limits
 from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
-from anonymip.runtime.stepping import run_in_steps
+from anonymip.runtime.stepping import run_over
 from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_ABSOLUTE
 
@@ -111,10 +111,9 @@ class MatchingExchange:
         states = self.states
         if states is None:
             return self._fill_by_batches(rest, budget)
-        cursor, table = np.zeros(1, np.int64), new_table(states.terms)
-        everyone = np.empty(0, np.int64)
-        step = partial(_fill_step, states, rest, everyone, table, self.costs, cursor)
-        return run_in_steps(step, len(sets), budget, "weighing matches", first=200)
+        everyone, table = np.empty(0, np.int64), new_table(states.terms)
+        step = partial(_fill_costs, states, rest, everyone, table, self.costs)
+        return run_over(step, len(sets), budget, "weighing matches", first=200)
 
     def _fill_by_batches(self, rest: Codes, budget: Budget) -> Stopped | None:
         n, size = len(rest), rest.shape[1] + 1
@@ -133,24 +132,21 @@ class MatchingExchange:
 
 
 @kernel
-def _fill_step(
+def _fill_costs(
     states: SetStates,
     rest: Codes,
     everyone: Ints,
     table: Floats,
     costs: NDArray[np.floating],
-    cursor: Ints,
-    amount: int,
-) -> int:
-    """Write the costs of the next `amount` sets."""
-    n = len(rest)
-    for i in range(cursor[0], min(cursor[0] + amount, n)):
+    begin: int,
+    end: int,
+) -> None:
+    """Write the costs of some sets."""
+    for i in range(begin, end):
         rebuild(states, i, rest[i])
         fill_weights(states, i, everyone, table, costs[i])
         for at in range(rest.shape[1]):
             costs[i, rest[i, at]] = np.inf
-        cursor[0] = i + 1
-    return cursor[0]
 
 
 def _cycles(before: Codes, after: Ints) -> Ints:
@@ -193,17 +189,14 @@ def swap_matches(
     states, spare = new_states(terms, largest), new_states(terms, largest)
     order, sizes = rng.permutation(n), cover.sizes.copy()
     table, weights = new_table(terms), np.empty(n)
-    cursor, gain = np.zeros(1, np.int64), np.zeros(1)
-    step = partial(
-        _swap_step,
-        *(states, spare, members, sizes, reciprocal, order, table, weights, gain, cursor),
-    )
-    stopped = run_in_steps(step, n, budget, "swapping matches", first=10)
+    gain = np.zeros(1)
+    step = partial(_swap, *(states, spare, members, sizes, reciprocal, order, table, weights, gain))
+    stopped = run_over(step, n, budget, "swapping matches", first=10)
     return Cover(cover.start, members[inside]), float(gain[0]), stopped
 
 
 @kernel
-def _swap_step(
+def _swap(
     states: SetStates,
     spare: SetStates,
     members: Codes,
@@ -213,13 +206,12 @@ def _swap_step(
     table: Floats,
     weights: Floats,
     gain: Floats,
-    cursor: Ints,
-    amount: int,
-) -> int:
-    """Swap the matches of the next `amount` records where that gains."""
+    begin: int,
+    end: int,
+) -> None:
+    """Swap the matches of some records of the order where that gains."""
     n = len(order)
-    for turn in range(cursor[0], min(cursor[0] + amount, n)):
-        i = order[turn]
+    for i in order[begin:end]:
         for place in range(sizes[i]):
             leaving = members[i, place]
             if leaving == i or sizes[i] < 2:
@@ -253,8 +245,6 @@ def _swap_step(
                 if reciprocal:
                     _put(members, sizes, leaving, i, second)
                     _put(members, sizes, first, second, i)
-        cursor[0] = turn + 1
-    return cursor[0]
 
 
 @kernel

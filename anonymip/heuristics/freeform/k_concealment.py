@@ -26,7 +26,7 @@ from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
 from anonymip.runtime.packed import Packed
-from anonymip.runtime.stepping import run_in_steps
+from anonymip.runtime.stepping import run_over
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
@@ -121,23 +121,20 @@ class Growth:
 
     def expand(self, budget: Budget, phase: str = _PHASES[0]) -> Stopped | None:
         """Let published records take in the k - 1 originals that cost them least, one by one."""
-        cursor = np.zeros(1, np.int64)
         table, weights = new_table(self._states.terms), np.empty(self._n)
         everyone = np.empty(0, np.int64)
         step = partial(
-            _expand_step,
-            *(self._states, self._cells, self._k, self._losses, everyone, table, weights, cursor),
+            _expand, *(self._states, self._cells, self._k, self._losses, everyone, table, weights)
         )
-        return run_in_steps(lambda amount: _checked(step(amount)), self._n, budget, phase)
+        return run_over(lambda *records: _check(step(*records)), self._n, budget, phase)
 
     def hide(self, budget: Budget, phase: str = _PHASES[1]) -> Stopped | None:
         """Let k published records take in each original, those that it costs least."""
-        cursor, weights = np.zeros(1, np.int64), np.empty(self._n)
         step = partial(
-            _hide_step,
-            *(self._states, self._cells, self._k, self._losses, self._by_loss, weights, cursor),
+            _hide,
+            *(self._states, self._cells, self._k, self._losses, self._by_loss, np.empty(self._n)),
         )
-        return run_in_steps(lambda amount: _checked(step(amount)), self._n, budget, phase)
+        return run_over(lambda *records: _check(step(*records)), self._n, budget, phase)
 
     def reach(self, wide: Ints, budget: Budget) -> Stopped | None:
         """Let published records take in one original each, so that a way leads from all to `wide`.
@@ -154,7 +151,7 @@ class Growth:
             if reason is not None:
                 return reason
             nearest = int(cost.argmin())
-            _checked(-1 if cost[nearest] == np.inf else 0)
+            _check(cost[nearest] < np.inf)
             step(nearest)
             budget.report("leading ways to wide records", done=done, total=self._n)
         return None
@@ -180,8 +177,7 @@ class Growth:
         others = holders[~effective]
         costs = np.array([increase(self._states, original, other) for other in others])
         best = int(costs.argmin())
-        if costs[best] == np.inf:
-            _checked(-1)
+        _check(costs[best] < np.inf)
         take(self._states, original, others[best])
         widen(self._cells, original, others[best])
         self._rows[original] = self._row(original)
@@ -191,19 +187,18 @@ class Growth:
         return self._workspace[: covered_by(self._cells, i, self._workspace)].copy()
 
 
-def _checked(done: int) -> int:
-    """Return the work done, or raise if a limit stood in its way."""
-    if done < 0:
+def _check(found: bool) -> None:
+    """Raise if a limit stood in the way."""
+    if not found:
         raise NoSolution(
             "k-concealment finds no sets that keep the limits, which does not prove that there "
             "are none",
             remedy="Loosen the limits",
         )
-    return done
 
 
 @kernel
-def _expand_step(
+def _expand(
     states: SetStates,
     cells: PublishedCells,
     k: int,
@@ -211,13 +206,12 @@ def _expand_step(
     everyone: Ints,
     table: Floats,
     weights: Floats,
-    cursor: Ints,
-    amount: int,
-) -> int:
-    """Let the next `amount` published records take in the k - 1 originals that cost them least."""
-    n = len(cells.codes)
+    begin: int,
+    end: int,
+) -> bool:
+    """Let some published records take in the k - 1 originals that cost them least, if they can."""
     members = np.empty(k, np.int64)
-    for i in range(cursor[0], min(cursor[0] + amount, n)):
+    for i in range(begin, end):
         members[0] = i
         for size in range(1, k):
             fill_weights(states, i, everyone, table, weights)
@@ -225,29 +219,28 @@ def _expand_step(
                 weights[members[at]] = np.inf
             best = int(np.argmin(weights))
             if weights[best] == np.inf:
-                return -1
+                return False
             members[size] = best
             losses[i] += weights[best]
             take(states, i, best)
             widen(cells, i, best)
-        cursor[0] = i + 1
-    return cursor[0]
+    return True
 
 
 @kernel
-def _hide_step(
+def _hide(
     states: SetStates,
     cells: PublishedCells,
     k: int,
     losses: Floats,
     by_loss: bool,
     weights: Floats,
-    cursor: Ints,
-    amount: int,
-) -> int:
-    """Let the published records that it costs least take in each of the next `amount` originals."""
+    begin: int,
+    end: int,
+) -> bool:
+    """Let the published records that it costs least take in each of some originals, if any can."""
     n = len(cells.codes)
-    for original in range(cursor[0], min(cursor[0] + amount, n)):
+    for original in range(begin, end):
         # Published records that already hide the original do not count again.
         missing = k
         for i in range(n):
@@ -261,13 +254,12 @@ def _hide_step(
         for _ in range(missing):
             best = int(np.argmin(weights))
             if weights[best] == np.inf:
-                return -1
+                return False
             losses[best] += weights[best] - (losses[best] if by_loss else 0.0)
             take(states, best, original)
             widen(cells, best, original)
             weights[best] = np.inf
-        cursor[0] = original + 1
-    return cursor[0]
+    return True
 
 
 @kernel

@@ -33,7 +33,7 @@ from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
-from anonymip.runtime.stepping import run_in_steps
+from anonymip.runtime.stepping import run_over
 from anonymip.status import Stopped
 
 #: So many neighbours whose original would do are compared where a record is left without.
@@ -49,16 +49,13 @@ class Choices(Packed):
     chosen: Ints  # (choices,) the other side; -1: none yet
     first: Ints  # (n,) first choice of each record
     before: Ints  # (n,) sizes of the sets before the round
-    cursor: Ints  # (1,) choices made
 
 
 def new_choices(blocks: Blocks, quota: Ints, before: Ints) -> Choices:
     """Return the choices of a round: `quota` of each record, from sets of `before` records."""
     choosers = np.repeat(np.arange(len(quota)), quota)
     chosen = np.full(len(choosers), -1, np.int64)
-    return Choices(
-        blocks, choosers, chosen, np.cumsum(quota) - quota, before, np.zeros(1, np.int64)
-    )
+    return Choices(blocks, choosers, chosen, np.cumsum(quota) - quota, before)
 
 
 def choose_in_order(
@@ -73,19 +70,21 @@ def choose_in_order(
     """
     blocks = new_blocks(rounds.weights, quota, published=by_originals, bounded=rounds.bounds_hold)
     choices = new_choices(blocks, quota, rounds.cover.sizes.copy())
-    step = partial(_choose_step, rounds.cover, rounds.weights, rounds.search, choices)
-    return run_in_steps(step, len(choices.choosers), budget, phase, first=100)
+    step = partial(_choose, rounds.cover, rounds.weights, rounds.search, choices)
+    return run_over(step, len(choices.choosers), budget, phase, first=100)
 
 
 @kernel
-def _choose_step(
-    cover: GrowingCover, weights: PairWeights, search: PathSearch, choices: Choices, amount: int
-) -> int:
-    """Make up to `amount` further choices; return how many are made."""
-    for _ in range(amount):
-        at = choices.cursor[0]
-        if at == len(choices.choosers):
-            break
+def _choose(
+    cover: GrowingCover,
+    weights: PairWeights,
+    search: PathSearch,
+    choices: Choices,
+    begin: int,
+    end: int,
+) -> None:
+    """Make some of the choices."""
+    for at in range(begin, end):
         chooser = choices.choosers[at]
         match = cheapest(choices.blocks, weights, cover, chooser, False)
         if match >= 0:
@@ -100,8 +99,6 @@ def _choose_step(
         choices.chosen[at] = match
         if match < 0:
             _match_by_path(cover, weights, search, choices, chooser)
-        choices.cursor[0] += 1
-    return choices.cursor[0]
 
 
 @kernel

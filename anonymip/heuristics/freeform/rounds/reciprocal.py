@@ -22,7 +22,7 @@ from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
-from anonymip.runtime.stepping import run_in_steps
+from anonymip.runtime.stepping import run_in_steps, run_over
 from anonymip.status import Stopped
 
 
@@ -31,7 +31,7 @@ class OpenRecords(Packed):
 
     blocks: Blocks  # those that have places: partners that they are still to find
     pairs: Ints  # (pairs, 2) pairs made in this round, in order
-    cursor: Ints  # (2,) pairs made; records served so far
+    count: Ints  # (1,) pairs made
 
 
 #: Makes pairs before the rest find partners in order; returns why it stopped early, if it did.
@@ -55,22 +55,16 @@ def grow_pairs(
         room = rounds.sizes_after(number) - before
         blocks = new_blocks(rounds.weights, room, published=False, bounded=rounds.bounds_hold)
         pairs = np.empty((int(room.sum()) // 2 + 1, 2), np.int64)
-        open_ = OpenRecords(blocks, pairs, np.zeros(2, np.int64))
+        open_ = OpenRecords(blocks, pairs, np.zeros(1, np.int64))
         phase = f"round {number} of {rounds.count}"
         stopped = pair_first(rounds, open_, budget, phase) if pair_first else None
         if stopped is None:
-            stopped = _pair_in_order(rounds, open_, budget, phase)
+            step = partial(_pair_in_order, rounds.cover, rounds.weights, open_)
+            stopped = run_over(step, len(room), budget, phase, first=100)
         rounds.refresh(before)
         if stopped is not None:
             return stopped
     return None
-
-
-def _pair_in_order(
-    rounds: Rounds, open_: OpenRecords, budget: Budget, phase: str
-) -> Stopped | None:
-    step = partial(_in_order_step, rounds.cover, rounds.weights, open_)
-    return run_in_steps(step, len(open_.blocks.places), budget, phase, first=100)
 
 
 def pair_cheapest(rounds: Rounds, open_: OpenRecords, budget: Budget, phase: str) -> Stopped | None:
@@ -134,8 +128,8 @@ def make_pair(
 ) -> None:
     """Pair two records that both have places."""
     join(cover, one, other)
-    open_.pairs[open_.cursor[0]] = (one, other)
-    open_.cursor[0] += 1
+    open_.pairs[open_.count[0]] = (one, other)
+    open_.count[0] += 1
     take_place(open_.blocks, weights, one)
     take_place(open_.blocks, weights, other)
 
@@ -148,7 +142,7 @@ def _take_partner_over(
 
     The one it leaves takes its cheapest other partner.
     """
-    for place in range(open_.cursor[0] - 1, -1, -1):
+    for place in range(open_.count[0] - 1, -1, -1):
         for side in range(2):
             taken, left = open_.pairs[place, side], open_.pairs[place, 1 - side]
             if taken == record or left == record or covers(cover, taken, record):
@@ -168,28 +162,22 @@ def _take_partner_over(
                 open_.pairs[place] = (taken, record)
                 take_place(open_.blocks, weights, record)
                 join(cover, left, other)
-                open_.pairs[open_.cursor[0]] = (left, other)
-                open_.cursor[0] += 1
+                open_.pairs[open_.count[0]] = (left, other)
+                open_.count[0] += 1
                 take_place(open_.blocks, weights, other)
                 return True
     return False
 
 
 @kernel
-def _in_order_step(
-    cover: GrowingCover, weights: PairWeights, open_: OpenRecords, amount: int
-) -> int:
-    """Serve up to `amount` further records in order; return how many are done."""
-    n = len(open_.blocks.places)
-    for _ in range(amount):
-        record = open_.cursor[1]
-        if record == n:
-            break
+def _pair_in_order(
+    cover: GrowingCover, weights: PairWeights, open_: OpenRecords, begin: int, end: int
+) -> None:
+    """Serve some records in order."""
+    for record in range(begin, end):
         while open_.blocks.places[record] > 0:
             other = cheapest(open_.blocks, weights, cover, record, True)
             if other >= 0:
                 make_pair(cover, weights, open_, record, other)
             elif not _take_partner_over(cover, weights, open_, record):
                 break
-        open_.cursor[1] += 1
-    return open_.cursor[1]

@@ -32,6 +32,7 @@ from anonymip.heuristics.freeform.set_growth import (
     fill_losses,
     fill_weights,
     new_states,
+    new_table,
     rebuild,
     set_terms,
     take,
@@ -43,7 +44,7 @@ from anonymip.recodings import Freeform
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
-from anonymip.runtime.stepping import run_in_steps
+from anonymip.runtime.stepping import run_over
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
@@ -406,27 +407,18 @@ def fill_costs(rounds: Rounds, costs: Costs, budget: Budget, phase: str) -> Stop
 
     Complexity: O(n^2 m) time.
     """
-    cursor = np.zeros(1, np.int64)
-    table = np.empty(int(rounds.weights.states.terms.table_start[-1]))
-    step = partial(_fill_step, rounds.cover, rounds.weights, costs, table, cursor)
-    return run_in_steps(step, len(costs), budget, phase, first=100)
+    table = new_table(rounds.weights.states.terms)
+    step = partial(_fill_costs, rounds.cover, rounds.weights, costs, table)
+    return run_over(step, len(costs), budget, phase, first=100)
 
 
 @kernel
-def _fill_step(
-    cover: GrowingCover,
-    weights: PairWeights,
-    costs: Costs,
-    table: Floats,
-    cursor: Ints,
-    amount: int,
-) -> int:
-    """Fill up to `amount` further rows; return how many are done."""
+def _fill_costs(
+    cover: GrowingCover, weights: PairWeights, costs: Costs, table: Floats, begin: int, end: int
+) -> None:
+    """Fill some rows."""
     everyone = np.empty(0, np.int64)
-    for _ in range(amount):
-        i = cursor[0]
-        if i == len(costs):
-            break
+    for i in range(begin, end):
         if weights.matrix.shape[0] > 0:
             for j in range(costs.shape[1]):
                 costs[i, j] = weights.matrix[i, j]
@@ -434,5 +426,3 @@ def _fill_step(
             fill_weights(weights.states, i, everyone, table, costs[i])
         for at in range(cover.sizes[i]):
             costs[i, cover.members[i, at]] = np.inf
-        cursor[0] += 1
-    return cursor[0]
