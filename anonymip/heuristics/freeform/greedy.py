@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from anonymip.errors import unknown_name
 from anonymip.heuristics.freeform.partitioned import in_parts
 from anonymip.heuristics.freeform.rounds.choices import choose_in_order
@@ -62,17 +64,9 @@ def greedy(
     rounds = Rounds.of(
         problem, "greedy", budget or Budget(), reciprocal=reciprocal, sort_greedy=sort_greedy
     )
-    budget = rounds.budget
-    options = {"chooser": chooser, "reciprocal": rounds.reciprocal}
     if rounds.reciprocal:
-        return rounds.finish(grow_pairs(rounds, budget), options)
-    stopped = None
-    for number in range(1, rounds.count + 1):
-        before = rounds.cover.sizes.copy()
-        quota = rounds.sizes_after(number) - before
-        phase = f"round {number} of {rounds.count}"
-        stopped = choose_in_order(rounds, quota, budget, phase, by_originals=chooser == "originals")
-        rounds.refresh(before)
-        if stopped is not None:
-            break
-    return rounds.finish(stopped, options)
+        stopped = grow_pairs(rounds)
+    else:
+        by_originals = chooser == "originals"
+        stopped = rounds.run(partial(choose_in_order, rounds, by_originals=by_originals))
+    return rounds.finish(stopped, {"chooser": chooser, "reciprocal": rounds.reciprocal})

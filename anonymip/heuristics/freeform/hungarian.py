@@ -55,12 +55,11 @@ def hungarian(
     rounds = Rounds.of(
         problem, "hungarian", budget or Budget(), reciprocal=reciprocal, sort_greedy=sort_greedy
     )
-    budget = rounds.budget
     _refuse_degrees(rounds)
     if rounds.reciprocal:
-        stopped = grow_pairs(rounds, budget, partial(_pair_by_assignment, new_costs(rounds)))
+        stopped = grow_pairs(rounds, partial(_pair_by_assignment, new_costs(rounds)))
     else:
-        stopped = _assign_rounds(rounds, budget)
+        stopped = _assign_rounds(rounds)
     return rounds.finish(stopped, {"reciprocal": rounds.reciprocal})
 
 
@@ -72,20 +71,18 @@ def _refuse_degrees(rounds: Rounds) -> None:
         )
 
 
-def _assign_rounds(rounds: Rounds, budget: Budget) -> Stopped | None:
+def _assign_rounds(rounds: Rounds) -> Stopped | None:
     costs, duals = new_costs(rounds), None
-    for number in range(1, rounds.count + 1):
-        phase = f"round {number} of {rounds.count}"
-        stopped = fill_costs(rounds, costs, budget, phase)
-        if stopped is not None:
-            return stopped
-        columns, duals, stopped = assign(costs, budget, duals=duals, phase=phase)
-        before = rounds.cover.sizes.copy()
-        _add_all(rounds.cover, columns)
-        rounds.refresh(before)
-        if stopped is not None:
-            return stopped
-    return None
+
+    def match(_: Ints, phase: str) -> Stopped | None:
+        nonlocal duals
+        stopped = fill_costs(rounds, costs, phase)
+        if stopped is None:
+            columns, duals, stopped = assign(costs, rounds.budget, duals=duals, phase=phase)
+            _add_all(rounds.cover, columns)
+        return stopped
+
+    return rounds.run(match)
 
 
 @kernel
@@ -96,20 +93,20 @@ def _add_all(cover: GrowingCover, columns: Ints) -> None:
 
 
 def _pair_by_assignment(
-    costs: Costs, rounds: Rounds, open_: OpenRecords, budget: Budget, phase: str
+    costs: Costs, rounds: Rounds, open_: OpenRecords, phase: str
 ) -> Stopped | None:
     """Make the pairs of an assignment on the weights both ways of the records that lack partners.
 
     A cycle of even length falls into pairs in two ways, the cheaper is taken; one of odd length
     leaves out the record that makes the rest cheapest.
     """
-    stopped = fill_costs(rounds, costs, budget, phase)
+    stopped = fill_costs(rounds, costs, phase)
     if stopped is not None:
         return stopped
     _add_transpose(costs)
     lacking = np.flatnonzero(open_.blocks.places > 0)
     among = costs if len(lacking) == len(costs) else costs[np.ix_(lacking, lacking)]
-    columns, _, stopped = assign(among, budget, phase=phase)
+    columns, _, stopped = assign(among, rounds.budget, phase=phase)
     for cycle in _cycles(columns):
         for one, other in _pairs(cycle, among):
             make_pair(rounds.cover, rounds.weights, open_, int(lacking[one]), int(lacking[other]))

@@ -42,17 +42,16 @@ def min_cost_flow(problem: Problem, *, budget: Budget | None = None, seed: int =
     rounds = Rounds.of(
         problem, "min-cost-flow", budget or Budget(), reciprocal=False, sort_greedy=sort_greedy
     )
-    budget = rounds.budget
     if rounds.reciprocal:
         raise InputError(
             "min-cost-flow makes no reciprocal covers",
             remedy="Use greedy, sort-greedy or hungarian",
         )
     costs = new_costs(rounds)
-    stopped = fill_costs(rounds, costs, budget, "weights")
+    stopped = fill_costs(rounds, costs, "weights")
     if stopped is None:
         degrees = rounds.cover.wanted - 1
-        used, _, stopped = cheapest_degrees(costs, degrees, budget)
+        used, _, stopped = cheapest_degrees(costs, degrees, rounds.budget)
         for i, record in np.argwhere(used):
             add(rounds.cover, i, record)
     return rounds.finish(stopped, {})

@@ -85,43 +85,37 @@ def sort_greedy(
     rounds = Rounds.of(
         problem, "sort-greedy", budget or Budget(), reciprocal=reciprocal, sort_greedy=sort_greedy
     )
-    budget = rounds.budget
-    options = {"weight": weight, "repair": repair, "reciprocal": rounds.reciprocal}
     if rounds.reciprocal:
-        return rounds.finish(grow_pairs(rounds, budget, pair_cheapest), options)
-    stopped = None
-    for number in range(1, rounds.count + 1):
-        before = rounds.cover.sizes.copy()
-        quota = rounds.sizes_after(number) - before
-        blocks = new_blocks(rounds.weights, quota, published=False, bounded=rounds.bounds_hold)
-        losses = rounds.losses() if weight == "loss" else np.zeros(problem.n)
-        stopped = _match(rounds, blocks, losses, quota.copy(), budget, number)
-        if stopped is None and blocks.places.any():
-            if repair == "originals":
-                room = quota - (rounds.cover.sizes - before)
-                blocks = new_blocks(rounds.weights, room, published=True, bounded=False)
-            choices = new_choices(blocks, quota, before)
-            match_left(rounds.cover, rounds.weights, rounds.search, choices)
-        rounds.refresh(before)
-        if stopped is not None:
-            break
-    return rounds.finish(stopped, options)
+        stopped = grow_pairs(rounds, pair_cheapest)
+    else:
+        stopped = rounds.run(partial(_match, rounds, weight == "loss", repair == "originals"))
+    return rounds.finish(
+        stopped, {"weight": weight, "repair": repair, "reciprocal": rounds.reciprocal}
+    )
 
 
 def _match(
-    rounds: Rounds, blocks: Blocks, losses: Floats, room: Ints, budget: Budget, number: int
+    rounds: Rounds, by_loss: bool, originals_look: bool, quota: Ints, phase: str
 ) -> Stopped | None:
-    """Take the cheapest matches until no published record with room finds an original."""
-    heap, lists, cursor = (
-        MatchHeap.of_sizes(n=len(room)),
-        new_shortlists(len(room)),
-        np.zeros(2, np.int64),
-    )
+    """Take the cheapest matches until no published record with room finds an original.
+
+    Records that are left without then find one by an exchange or along a path.
+    """
+    n, before = len(quota), rounds.cover.sizes.copy()
+    blocks = new_blocks(rounds.weights, quota, published=False, bounded=rounds.bounds_hold)
+    losses = rounds.losses() if by_loss else np.zeros(n)
+    heap, lists, cursor = MatchHeap.of_sizes(n=n), new_shortlists(n), np.zeros(2, np.int64)
+    room = quota.copy()
     step = partial(
         _match_step, rounds.cover, rounds.weights, blocks, lists, heap, losses, room, cursor
     )
-    total = len(room) + int(room.sum())
-    return run_in_steps(step, total, budget, f"round {number} of {rounds.count}", first=100)
+    stopped = run_in_steps(step, n + int(room.sum()), rounds.budget, phase, first=100)
+    if stopped is None and blocks.places.any():
+        if originals_look:
+            blocks = new_blocks(rounds.weights, room, published=True, bounded=False)
+        choices = new_choices(blocks, quota, before)
+        match_left(rounds.cover, rounds.weights, rounds.search, choices)
+    return stopped
 
 
 @kernel

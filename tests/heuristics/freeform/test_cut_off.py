@@ -125,7 +125,7 @@ def test_cut_off_under_limits_the_start_counts(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(
         Rounds,
         "_find_start",
-        lambda rounds: rounds.starts.append((good.assignment, 1.0, "a start")),
+        lambda rounds: setattr(rounds, "start", (good.assignment, 1.0, "a start")),
     )
     monkeypatch.setattr(Rounds, "_complete", lambda _: 1)
     cut = hungarian(problem, budget=Budget(deadline=time.monotonic() - 1.0))

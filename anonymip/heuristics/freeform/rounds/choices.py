@@ -30,7 +30,6 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
 )
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
 from anonymip.runtime.arrays import Ints
-from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 from anonymip.runtime.stepping import run_over
@@ -59,19 +58,19 @@ def new_choices(blocks: Blocks, quota: Ints, before: Ints) -> Choices:
 
 
 def choose_in_order(
-    rounds: Rounds, quota: Ints, budget: Budget, phase: str, *, by_originals: bool
+    rounds: Rounds, quota: Ints, phase: str, *, by_originals: bool
 ) -> Stopped | None:
     """Run a round of the greedy rule; return why it stopped early, if it did.
 
     `rounds`: the cover grows. `quota`: (n,) records that each set is to take in, and sets that each
-    original is to join. `budget, phase`: asked between steps; what is being done. `by_originals`:
-    whether originals choose the sets that they join, else published records the originals that they
-    take in. Complexity: O(n^2 m) time at worst; bounds on blocks of neighbours rule records out.
+    original is to join. `phase`: what is being done. `by_originals`: whether originals choose the
+    sets that they join, else published records the originals that they take in. Complexity: O(n^2
+    m) time at worst; bounds on blocks of neighbours rule records out.
     """
     blocks = new_blocks(rounds.weights, quota, published=by_originals, bounded=rounds.bounds_hold)
     choices = new_choices(blocks, quota, rounds.cover.sizes.copy())
     step = partial(_choose, rounds.cover, rounds.weights, rounds.search, choices)
-    return run_over(step, len(choices.choosers), budget, phase, first=100)
+    return run_over(step, len(choices.choosers), rounds.budget, phase, first=100)
 
 
 @kernel

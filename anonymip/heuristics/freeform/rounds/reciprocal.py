@@ -19,7 +19,6 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
 from anonymip.heuristics.freeform.rounds.matches import MatchHeap, pop, push
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
 from anonymip.runtime.arrays import Ints
-from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 from anonymip.runtime.stepping import run_in_steps, run_over
@@ -35,44 +34,38 @@ class OpenRecords(Packed):
 
 
 #: Makes pairs before the rest find partners in order; returns why it stopped early, if it did.
-PairFirst = Callable[[Rounds, OpenRecords, Budget, str], Stopped | None]
+PairFirst = Callable[[Rounds, OpenRecords, str], Stopped | None]
 
 
-def grow_pairs(
-    rounds: Rounds, budget: Budget, pair_first: PairFirst | None = None
-) -> Stopped | None:
+def grow_pairs(rounds: Rounds, pair_first: PairFirst | None = None) -> Stopped | None:
     """Run the rounds of a reciprocal cover; return why they stopped early, if they did.
 
     A round offers each record as many partners as it lacks of those that this round and the ones
     before it should have given it; record after record picks its cheapest. What the last round
     leaves open is for the end of the rounds.
 
-    `rounds`: the cover grows. `budget`: asked between steps. `pair_first`: makes pairs before that,
-    such as :func:`pair_cheapest`.
+    `rounds`: the cover grows. `pair_first`: makes pairs before that, such as :func:`pair_cheapest`.
     """
-    for number in range(1, rounds.count + 1):
-        before = rounds.cover.sizes.copy()
-        room = rounds.sizes_after(number) - before
+
+    def match(room: Ints, phase: str) -> Stopped | None:
         blocks = new_blocks(rounds.weights, room, published=False, bounded=rounds.bounds_hold)
         pairs = np.empty((int(room.sum()) // 2 + 1, 2), np.int64)
         open_ = OpenRecords(blocks, pairs, np.zeros(1, np.int64))
-        phase = f"round {number} of {rounds.count}"
-        stopped = pair_first(rounds, open_, budget, phase) if pair_first else None
+        stopped = pair_first(rounds, open_, phase) if pair_first else None
         if stopped is None:
             step = partial(_pair_in_order, rounds.cover, rounds.weights, open_)
-            stopped = run_over(step, len(room), budget, phase, first=100)
-        rounds.refresh(before)
-        if stopped is not None:
-            return stopped
-    return None
+            stopped = run_over(step, len(room), rounds.budget, phase, first=100)
+        return stopped
+
+    return rounds.run(match)
 
 
-def pair_cheapest(rounds: Rounds, open_: OpenRecords, budget: Budget, phase: str) -> Stopped | None:
+def pair_cheapest(rounds: Rounds, open_: OpenRecords, phase: str) -> Stopped | None:
     """Make the cheapest pairs of all first."""
     places = open_.blocks.places
     heap, cursor = MatchHeap.of_sizes(n=len(places)), np.zeros(2, np.int64)
     step = partial(_cheapest_step, rounds.cover, rounds.weights, open_, heap, cursor)
-    return run_in_steps(step, len(places) + int(places.sum()), budget, phase, first=100)
+    return run_in_steps(step, len(places) + int(places.sum()), rounds.budget, phase, first=100)
 
 
 @kernel

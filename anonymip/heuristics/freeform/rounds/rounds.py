@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -76,68 +76,7 @@ class StartingBudget(Budget):
         return super().stop_reason()
 
 
-def cheapest_start(
-    problem: Problem,
-    method: str,
-    reciprocal: bool,
-    budget: Budget,
-    sort_greedy: Callable[..., Solution],
-) -> tuple[Assignment, float, str] | None:
-    """Return the best of some covers that take little time, its loss, and where it is from.
-
-    Rings along a Hilbert curve and in lexicographic partitions; if time is left, SortGreedy on the
-    table in parts, and on a small table as a whole, unless that is the `method` that is cut off. It
-    is handed in, since it makes its rounds here too. Complexity: O(n log n + n k), and what the
-    budget allows for SortGreedy.
-    """
-    recoding = problem.recoding
-    assert isinstance(recoding, Freeform)
-    asked = problem.replace(recoding=Freeform(reciprocal, recoding.degrees))
-    runs: list[tuple[str, Callable[[], Solution]]] = [
-        ("a ring along the Hilbert curve", lambda: ring(asked)),
-        ("a ring in each partition", lambda: nh(asked)),
-    ]
-    left, whole = budget.remaining(), problem.n <= NUMBERS.start_part
-    if left is None or left < NUMBERS.start_seconds * problem.n or budget.is_interrupted:
-        pass
-    elif not whole and int(recoding.sizes(problem).max()) * 2 <= NUMBERS.start_part:
-        runs.append(
-            (
-                f"sort-greedy in parts of {NUMBERS.start_part}",
-                lambda: sort_greedy(
-                    asked,
-                    part=NUMBERS.start_part,
-                    jobs=1,
-                    budget=_silent(budget.share(NUMBERS.start_share)),
-                ),
-            )
-        )
-    elif whole and method != "sort-greedy":
-        runs.append(
-            (
-                "sort-greedy",
-                lambda: sort_greedy(asked, budget=_silent(budget.share(NUMBERS.start_share))),
-            )
-        )
-    best: tuple[Assignment, float, str] | None = None
-    for name, run in runs:
-        try:
-            cover = run().assignment
-        except (InputError, NoSolution):
-            continue  # rings have one size and look at no limits
-        loss = problem.compiled.total(problem.recoding.describe(problem, cover), cover)
-        if best is None or loss < best[1]:
-            best = cover, loss, name
-    return best
-
-
-def _silent(budget: Budget) -> Budget:
-    """Return the budget without its listener: progress of the start is not that of the method."""
-    budget.progress = None
-    return budget
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Rounds:
     """A freeform problem whose cover grows in rounds."""
 
@@ -148,7 +87,7 @@ class Rounds:
     #: records by it, and ties go to the first.
     order: Ints
     cover: GrowingCover  # the sets so far
-    weights: PairWeights  # of the present round; :meth:`refresh` sets those of the next
+    weights: PairWeights  # of the present round
     search: PathSearch  # workspace
     watch: Stopwatch  # started when the work began
     #: Of the rounds. When a third of its time is spent a cheap start is found: a method that is cut
@@ -156,7 +95,7 @@ class Rounds:
     budget: Budget
     sort_greedy: Callable[..., Solution]  # the method of that name, one of the cheap starts
     #: The cheap start, its loss, and what it is, once it is found.
-    starts: list[tuple[Assignment, float, str]] = field(default_factory=list)
+    start: tuple[Assignment, float, str] | None = None
 
     @classmethod
     def of(
@@ -219,18 +158,21 @@ class Rounds:
         compiled = self.problem.compiled
         return not len(self.weights.matrix) and (compiled.monotone or not compiled.has_tables)
 
-    def sizes_after(self, number: int) -> Ints:
-        """Return (n,) sizes that the sets should have after round 1, 2, ..."""
-        sizes: Ints = 1 + (self.cover.wanted - 1) * number // self.count
-        return sizes
+    def run(self, match: Callable[[Ints, str], Stopped | None]) -> Stopped | None:
+        """Run the rounds; return why they stopped early, if they did.
 
-    def refresh(self, before: Ints) -> None:
-        """Set the weights of the next round.
-
-        `before`: (n,) sizes of the sets when the weights were last set.
+        `match`: makes the matches of a round: takes (n,) how many each record is to find, and what
+        is being done; returns why it stopped early. Weights are set anew after each round.
         """
-        _take_new(self.weights.states, self.cover, before)
-        self._fill_matrix()
+        for number in range(1, self.count + 1):
+            before = self.cover.sizes.copy()
+            sizes = 1 + (self.cover.wanted - 1) * number // self.count
+            stopped = match(sizes - before, f"round {number} of {self.count}")
+            _take_new(self.weights.states, self.cover, before)
+            self._fill_matrix()
+            if stopped is not None:
+                return stopped
+        return None
 
     def losses(self) -> Floats:
         """Return the (n,) losses of the published records when the weights were last set."""
@@ -250,9 +192,9 @@ class Rounds:
         """
         missing = int((self.cover.wanted - self.cover.sizes).sum())
         cut_off = stopped is not None and missing > 0
-        if cut_off and not self.starts:
+        if cut_off and self.start is None:
             self._find_start()
-        start = self.starts[0] if cut_off and self.starts else None
+        start = self.start if cut_off else None
         try:
             if missing:
                 if self.weights.limited:
@@ -300,12 +242,41 @@ class Rounds:
             ) from error
 
     def _find_start(self) -> None:
-        """Find a cheap start, to be returned if the rounds are cut off and lose more."""
-        start = cheapest_start(
-            self.problem, self.method, self.reciprocal, self.budget, self.sort_greedy
-        )
-        if start is not None:
-            self.starts.append(start)
+        """Find the best of some covers that take little time, for rounds that are cut off.
+
+        Rings along a Hilbert curve and in lexicographic partitions; if time is left, SortGreedy on
+        the table in parts, and on a small table as a whole, unless that is the method that is cut
+        off. Complexity: O(n log n + n k), and what the budget allows for SortGreedy.
+        """
+        problem, recoding, part = self.problem, self.problem.recoding, NUMBERS.start_part
+        assert isinstance(recoding, Freeform)
+        asked = problem.replace(recoding=Freeform(self.reciprocal, recoding.degrees))
+        runs: list[tuple[str, Callable[[], Solution]]] = [
+            ("a ring along the Hilbert curve", lambda: ring(asked)),
+            ("a ring in each partition", lambda: nh(asked)),
+        ]
+        left, whole = self.budget.remaining(), problem.n <= part
+        hurries = left is None or left < NUMBERS.start_seconds * problem.n
+        if hurries or self.budget.is_interrupted:
+            pass
+        elif not whole and int(recoding.sizes(problem).max()) * 2 <= part:
+            in_parts = partial(self._sorted_greedily, asked, part=part, jobs=1)
+            runs.append((f"sort-greedy in parts of {part}", in_parts))
+        elif whole and self.method != "sort-greedy":
+            runs.append(("sort-greedy", partial(self._sorted_greedily, asked)))
+        for name, run in runs:
+            try:
+                cover = run().assignment
+            except (InputError, NoSolution):
+                continue  # rings have one size and look at no limits
+            loss = problem.compiled.total(recoding.describe(problem, cover), cover)
+            if self.start is None or loss < self.start[1]:
+                self.start = cover, loss, name
+
+    def _sorted_greedily(self, problem: Problem, **options: Any) -> Solution:
+        budget = self.budget.share(NUMBERS.start_share)
+        budget.progress = None  # that of the start is not that of the method
+        return self.sort_greedy(problem, budget=budget, **options)
 
     def _complete(self) -> int:
         reach = 2 * int(self.cover.wanted.max())
@@ -402,14 +373,14 @@ def new_costs(rounds: Rounds) -> Costs:
     return np.empty((n, n), np.float64 if n <= NUMBERS.double else np.float32)
 
 
-def fill_costs(rounds: Rounds, costs: Costs, budget: Budget, phase: str) -> Stopped | None:
+def fill_costs(rounds: Rounds, costs: Costs, phase: str) -> Stopped | None:
     """Write the weights [published, original], infinite where the set has the record already.
 
     Complexity: O(n^2 m) time.
     """
     table = new_table(rounds.weights.states.terms)
     step = partial(_fill_costs, rounds.cover, rounds.weights, costs, table)
-    return run_over(step, len(costs), budget, phase, first=100)
+    return run_over(step, len(costs), rounds.budget, phase, first=100)
 
 
 @kernel
