@@ -7,22 +7,26 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from anonymip.assignments import Cover
 from anonymip.errors import UnsupportedObjective
 from anonymip.graphs import random_matchings
 from anonymip.graphs.weighted.assignment import assign
+from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, covers, replace
 from anonymip.heuristics.freeform.set_growth import (
     NUMBERS,
     SetStates,
     fill_weights,
+    losses_with_each,
     new_states,
     new_table,
     rebuild,
     set_loss,
     set_terms,
 )
-from anonymip.problem import Problem, are_diverse, losses_within_limits
+from anonymip.problem import Problem, are_diverse
 from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
@@ -110,25 +114,15 @@ class MatchingExchange:
         rest = np.delete(sets, column, axis=1)
         states = self.states
         if states is None:
-            return self._fill_by_batches(rest, budget)
+            for i in range(len(rest)):
+                stopped = budget.stop_reason()
+                if stopped is not None:
+                    return stopped
+                self.costs[i] = losses_with_each(self.problem, rest[i])
+            return None
         everyone, table = np.empty(0, np.int64), new_table(states.terms)
         step = partial(_fill_costs, states, rest, everyone, table, self.costs)
         return run_over(step, len(sets), budget, "weighing matches", first=200)
-
-    def _fill_by_batches(self, rest: Codes, budget: Budget) -> Stopped | None:
-        n, size = len(rest), rest.shape[1] + 1
-        shared = size if self.problem.compiled.aggregate == "sum" else 1
-        for i in range(n):
-            stopped = budget.stop_reason()
-            if stopped is not None:
-                return stopped
-            others = np.ones(n, np.bool_)
-            others[rest[i]] = False
-            rows = np.empty((n - size + 1, size), np.int64)
-            rows[:, :-1], rows[:, -1] = rest[i], np.flatnonzero(others)
-            self.costs[i] = np.inf
-            self.costs[i, others] = losses_within_limits(self.problem, rows) / shared
-        return None
 
 
 @kernel
@@ -151,16 +145,11 @@ def _fill_costs(
 
 def _cycles(before: Codes, after: Ints) -> Ints:
     """Return (n,) numbers of the groups of sets that exchange originals among themselves."""
-    owner = np.empty(len(before), np.int64)
-    owner[before] = np.arange(len(before))
-    # The least set number on each cycle, by doubling the steps.
-    step, least = owner[after], np.arange(len(before))
-    while True:
-        lower = np.minimum(least, least[step])
-        step = step[step]
-        if np.array_equal(lower, least) and np.array_equal(least[owner[after]], least):
-            return np.unique(least, return_inverse=True)[1].astype(np.int64).ravel()
-        least = lower
+    n = len(before)
+    owner = np.empty(n, np.int64)
+    owner[before] = np.arange(n)
+    graph = csr_array((np.ones(n, np.int8), owner[after], np.arange(n + 1)), (n, n))
+    return connected_components(graph, directed=False)[1].astype(np.int64)
 
 
 #: So many of the cheapest originals are tried in the place of each one.
@@ -187,10 +176,10 @@ def swap_matches(
     inside = np.arange(largest) < cover.sizes[:, None]
     members[inside] = cover.members
     states, spare = new_states(terms, largest), new_states(terms, largest)
-    order, sizes = rng.permutation(n), cover.sizes.copy()
+    sets = GrowingCover(members, cover.sizes.copy(), cover.degrees.copy(), cover.sizes.copy())
+    order, gain = rng.permutation(n), np.zeros(1)
     table, weights = new_table(terms), np.empty(n)
-    gain = np.zeros(1)
-    step = partial(_swap, *(states, spare, members, sizes, reciprocal, order, table, weights, gain))
+    step = partial(_swap, states, spare, sets, reciprocal, order, table, weights, gain)
     stopped = run_over(step, n, budget, "swapping matches", first=10)
     return Cover(cover.start, members[inside]), float(gain[0]), stopped
 
@@ -199,8 +188,7 @@ def swap_matches(
 def _swap(
     states: SetStates,
     spare: SetStates,
-    members: Codes,
-    sizes: Ints,
+    cover: GrowingCover,
     reciprocal: bool,
     order: Ints,
     table: Floats,
@@ -210,7 +198,7 @@ def _swap(
     end: int,
 ) -> None:
     """Swap the matches of some records of the order where that gains."""
-    n = len(order)
+    members, sizes, n = cover.members, cover.sizes, len(order)
     for i in order[begin:end]:
         for place in range(sizes[i]):
             leaving = members[i, place]
@@ -232,42 +220,25 @@ def _swap(
                     break
                 weights[coming] = np.inf
                 for j in range(n):
-                    if j in (i, coming) or not _is_in(members, sizes, j, coming):
+                    if j in (i, coming) or not covers(cover, j, coming):
                         continue
-                    found = _gain(spare, members, sizes, reciprocal, i, leaving, coming, j)
+                    found = _gain(spare, cover, reciprocal, i, leaving, coming, j)
                     if found > best:
                         best, first, second = found, coming, j
             # Sets i and `second` exchange originals: sizes stay, and in how many sets each one is.
             if first >= 0:
                 gain[0] += best
-                _put(members, sizes, i, leaving, first)
-                _put(members, sizes, second, first, leaving)
+                replace(cover, i, leaving, first)
+                replace(cover, second, first, leaving)
                 if reciprocal:
-                    _put(members, sizes, leaving, i, second)
-                    _put(members, sizes, first, second, i)
-
-
-@kernel
-def _is_in(members: Codes, sizes: Ints, j: int, record: int) -> bool:
-    for at in range(sizes[j]):  # noqa: SIM110 (numba is slower with any)
-        if members[j, at] == record:
-            return True
-    return False
-
-
-@kernel
-def _put(members: Codes, sizes: Ints, i: int, old: int, new: int) -> None:
-    for at in range(sizes[i]):
-        if members[i, at] == old:
-            members[i, at] = new
-            return
+                    replace(cover, leaving, i, second)
+                    replace(cover, first, second, i)
 
 
 @kernel
 def _gain(
     spare: SetStates,
-    members: Codes,
-    sizes: Ints,
+    cover: GrowingCover,
     reciprocal: bool,
     i: int,
     leaving: int,
@@ -277,20 +248,20 @@ def _gain(
     """Return by how much the losses fall if two sets exchange originals; -inf if they cannot."""
     if j == leaving and reciprocal:
         return -np.inf
-    if _is_in(members, sizes, j, leaving):
+    if covers(cover, j, leaving):
         return -np.inf
-    gain = _fall(spare, members, sizes, i, leaving, coming)
-    gain += _fall(spare, members, sizes, j, coming, leaving)
+    gain = _fall(spare, cover, i, leaving, coming)
+    gain += _fall(spare, cover, j, coming, leaving)
     if reciprocal:
-        gain += _fall(spare, members, sizes, leaving, i, j)
-        gain += _fall(spare, members, sizes, coming, j, i)
+        gain += _fall(spare, cover, leaving, i, j)
+        gain += _fall(spare, cover, coming, j, i)
     return gain
 
 
 @kernel
-def _fall(spare: SetStates, members: Codes, sizes: Ints, i: int, old: int, new: int) -> float:
+def _fall(spare: SetStates, cover: GrowingCover, i: int, old: int, new: int) -> float:
     """Return by how much the loss of one set falls if a member is replaced."""
-    held = members[i, : sizes[i]].copy()
+    held = cover.members[i, : cover.sizes[i]].copy()
     # All in one place of the spare states: what is not comparable to others cancels out.
     rebuild(spare, 0, held)
     before = set_loss(spare, 0)

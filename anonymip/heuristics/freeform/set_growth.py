@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from anonymip.heuristics.growing.limited_tables import limited_tables
 from anonymip.objectives.kernels.class_loss import ends_loss
-from anonymip.problem import Problem
+from anonymip.problem import Problem, losses_within_limits
 from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -102,6 +102,23 @@ def set_terms(problem: Problem, order: Ints | None = None) -> SetTerms:
     for array in list(terms)[1:]:
         array.setflags(write=False)
     return terms
+
+
+def record_losses(problem: Problem, rows: Ints) -> Floats:
+    """Return (B,) losses of a record published with each set (B, s), infinite where forbidden."""
+    losses = losses_within_limits(problem, rows)
+    return losses / rows.shape[1] if problem.compiled.aggregate == "sum" else losses
+
+
+def losses_with_each(problem: Problem, held: NDArray[np.integer]) -> Floats:
+    """Return (n,) losses of a set with each record in addition, infinite for those that it has."""
+    others = np.ones(problem.n, np.bool_)
+    others[held] = False
+    rows = np.empty((int(others.sum()), len(held) + 1), np.int64)
+    rows[:, :-1], rows[:, -1] = held, np.flatnonzero(others)
+    losses = np.full(problem.n, np.inf)
+    losses[others] = record_losses(problem, rows)
+    return losses
 
 
 class SetStates(Packed):

@@ -31,15 +31,17 @@ from anonymip.heuristics.freeform.set_growth import (
     SetStates,
     fill_losses,
     fill_weights,
+    losses_with_each,
     new_states,
     new_table,
     rebuild,
+    record_losses,
     set_terms,
     take,
 )
 from anonymip.objectives import GCP
 from anonymip.orders.orders import cardinality_order
-from anonymip.problem import Problem, losses_within_limits
+from anonymip.problem import Problem
 from anonymip.recodings import Freeform
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
@@ -180,7 +182,7 @@ class Rounds:
         if not len(self.weights.matrix):
             fill_losses(self.weights.states, losses)
         for published, sets in self._sets_by_size() if len(self.weights.matrix) else ():
-            losses[published] = _record_losses(self.problem, sets)
+            losses[published] = record_losses(self.problem, sets)
         return losses
 
     def finish(
@@ -313,23 +315,11 @@ class Rounds:
         """Compute the increases of a loss without tables for all pairs."""
         n = len(self.weights.matrix)
         for published, sets in self._sets_by_size() if n else ():
-            size = sets.shape[1]
-            now = _record_losses(self.problem, sets)
-            for at, i in enumerate(published):
-                rows = np.empty((n, size + 1), np.int64)
-                rows[:, :size] = sets[at]
-                rows[:, size] = self.order
-                others = np.ones(n, np.bool_)
-                others[self.cover.members[i, :size]] = False
-                self.weights.matrix[i] = np.inf
-                losses = _record_losses(self.problem, rows[others])
-                self.weights.matrix[i, others] = losses - now[at]
-
-
-def _record_losses(problem: Problem, rows: Ints) -> Floats:
-    """Return (B,) losses of a record published with each set (B, s), infinite where forbidden."""
-    losses = losses_within_limits(problem, rows)
-    return losses / rows.shape[1] if problem.compiled.aggregate == "sum" else losses
+            now = record_losses(self.problem, sets)
+            for i, held, loss in zip(published, sets, now, strict=True):
+                grown = losses_with_each(self.problem, held)[self.order]
+                np.subtract(grown, loss, out=grown, where=grown < np.inf)
+                self.weights.matrix[i] = grown
 
 
 def _wanted(problem: Problem, recoding: Freeform, reciprocal: bool) -> Ints:
