@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,17 +23,17 @@ _TRIES = 8
 class Assigning(Packed):
     """The state of an assignment; the reduced cost of an entry is costs[i, j] - duals[j]."""
 
-    columns: Ints  # (n,) column of each row; -1: none yet
-    rows: Ints  # (n,) row of each column; -1: none yet
+    columns: Annotated[Ints, "n", -1]  # column of each row; -1: none yet
+    rows: Annotated[Ints, "n", -1]  # row of each column; -1: none yet
     duals: Floats  # (n,) duals of the columns
     free: Ints  # (n,) rows without a column
-    #: (5,) rows in `free`; of these those served; in a sweep the place in `free`, the rows kept for
+    #: Rows in `free`; of these those served; in a sweep the place in `free`, the rows kept for
     #: later, and the tries made.
-    cursor: Ints
-    #: (n,) workspaces of the path search.
-    distance: Floats
-    source: Ints
-    todo: Ints
+    cursor: Annotated[Ints, "5"]
+    #: Workspaces of the path search.
+    distance: Annotated[Floats, "n"]
+    source: Annotated[Ints, "n"]
+    todo: Annotated[Ints, "n"]
 
 
 def assign(
@@ -63,16 +65,8 @@ def assign(
     if duals is None:
         duals = costs.min(axis=0, initial=np.inf)
         duals = np.where(duals == np.inf, 0.0, duals)
-    work = Assigning(
-        np.full(n, -1, np.int64),
-        np.full(n, -1, np.int64),
-        np.array(duals, np.float64),
-        np.arange(n),
-        np.array([n, 0, 0, 0, 0]),
-        np.empty(n),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-    )
+    work = Assigning.of_sizes(n=n, duals=np.array(duals, np.float64), free=np.arange(n))
+    work.cursor[0] = n
     budget = budget or Budget()
     for _ in range(_SWEEPS):
         _sweep(costs, work, budget, phase)

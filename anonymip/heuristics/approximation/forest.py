@@ -7,6 +7,8 @@ from functools import partial
 from math import fsum
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order
 
 from anonymip.heuristics.approximation.guarantees import factor_obstacle, loss_obstacle
 from anonymip.heuristics.approximation.nearest_rows import NearestRows, nearest_rows
@@ -150,27 +152,13 @@ def cut_trees(forest: Forest, k: int, budget: Budget) -> tuple[Ints, Stopped | N
 
 def _order_from_leaves(parent: Ints) -> Ints:
     """Return the rows in an order in which every one comes before its parent."""
-    order = np.empty(len(parent), np.int64)
-    waiting = np.bincount(parent[parent >= 0], minlength=len(parent))
-    _leaves_first(parent, waiting, order)
-    return order
-
-
-@kernel
-def _leaves_first(parent: Ints, waiting: Ints, order: Ints) -> None:
-    """List the rows; `waiting` are the children of each that are not listed yet."""
-    n, end = len(parent), 0
-    for row in range(n):
-        if waiting[row] == 0:
-            order[end] = row
-            end += 1
-    for at in range(n):
-        above = parent[order[at]]
-        if above >= 0:
-            waiting[above] -= 1
-            if waiting[above] == 0:
-                order[end] = above
-                end += 1
+    n = len(parent)
+    # All trees hang on one more vertex, from which they are walked through row by row.
+    tree = csr_array(
+        (np.ones(n, np.int8), (np.where(parent < 0, n, parent), np.arange(n))), (n + 1,) * 2
+    )
+    order = breadth_first_order(tree, n, return_predecessors=False)
+    return order[:0:-1].astype(np.int64)
 
 
 @kernel

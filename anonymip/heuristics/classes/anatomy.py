@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from anonymip.errors import InputError
+from anonymip.heuristics.growing.batch_growth import labels_of
 from anonymip.heuristics.growing.repair import finish
 from anonymip.problem import Problem, are_diverse
 from anonymip.runtime.arrays import Ints
@@ -161,11 +162,3 @@ def joined_groups(groups: list[list[int]], size: int) -> list[list[int]]:
     if open_group and joined:
         joined[-1] = joined[-1] + open_group
     return joined
-
-
-def labels_of(groups: list[list[int]], n: int) -> Ints:
-    """Return (n,) the number of the group of each record; -1 for records in none."""
-    labels = np.full(n, -1, np.int64)
-    for number, group in enumerate(groups):
-        labels[group] = number
-    return labels

@@ -9,7 +9,7 @@ from anonymip.bounds.near_program import NearProgram, can_make_classes, records_
 from anonymip.bounds.nearest_neighbour import lowered_terms
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.errors import InputError, NoSolution
-from anonymip.heuristics.growing.batch_growth import place_leftovers
+from anonymip.heuristics.growing.batch_growth import labels_of, place_leftovers
 from anonymip.heuristics.growing.repair import finish
 from anonymip.instances.microdata import RowTypes
 from anonymip.problem import Problem
@@ -188,10 +188,7 @@ class _Dive:
 def _labels(problem: Problem, duals: RecordDuals, types: RowTypes, sets: list[Codes]) -> Ints:
     """Return (n,) labels: of the sets, of what repeats, and of those that join them."""
     groups = records_of(types, duals.counts, duals.k, sets)
-    labels = np.full(problem.n, SUPPRESSED, np.int64)
-    for group in groups:
-        labels[group] = 0
-    left = np.flatnonzero(labels == SUPPRESSED).tolist()
+    left = np.flatnonzero(labels_of(groups, problem.n) == SUPPRESSED).tolist()
     if len(left) * len(groups) > _JOINING:
         raise NoSolution(
             f"diving leaves {len(left):,} of {problem.n:,} records without a class",
@@ -200,6 +197,4 @@ def _labels(problem: Problem, duals: RecordDuals, types: RowTypes, sets: list[Co
     if place_leftovers(problem, groups, left, by_increase=True):
         # There are no classes to join.
         return np.zeros(problem.n, np.int64)
-    for label, group in enumerate(groups):
-        labels[group] = label
-    return labels
+    return labels_of(groups, problem.n)

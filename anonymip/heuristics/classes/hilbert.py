@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from anonymip.errors import InputError, unknown_name
-from anonymip.heuristics.classes.ordered_cut import cut_in_batches, cut_rows, cut_with_kernels
+from anonymip.heuristics.classes.ordered_cut import best_cut, cut_rows
 from anonymip.heuristics.growing.repair import finish
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.orders import hilbert_order
-from anonymip.problem import Problem, has_rules, is_plain
+from anonymip.problem import Problem, has_rules
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
@@ -60,12 +60,10 @@ def hilbert(
             remedy="Use the cells objective",
         )
     records = hilbert_order(problem, budget).astype(np.int64)
-    if cells != "objective":
-        labels, stopped = _cut_by_counts(problem, records, cells == "HR", budget)
-    elif is_plain(problem):
-        labels, stopped = cut_with_kernels(problem, records, budget)
+    if cells == "objective":
+        labels, stopped = best_cut(problem, records, budget)
     else:
-        labels, stopped = cut_in_batches(problem, records, budget)
+        labels, stopped = _cut_by_counts(problem, records, cells == "HR", budget)
     return finish(
         problem, labels, "hilbert", watch, budget=budget, stopped=stopped, options={"cells": cells}
     )

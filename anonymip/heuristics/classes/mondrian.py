@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 
@@ -44,12 +45,13 @@ class _Splitting(Packed):
     rule: DiversityRule
     counts: ValueCounts
     records: Ints  # (n,) the records, those of a part next to each other
-    parts: Ints  # (parts, 2) where the open parts begin and end in `records`, a stack
-    labels: Ints  # (n,) class of each record
-    cursor: Ints  # (3,) open parts; classes; records in classes
-    #: Workspaces: values met; (m,) widths of a part.
-    seen: Ints
-    widths: Floats
+    #: Where the open parts begin and end in `records`, a stack.
+    parts: Annotated[Ints, "most, 2"]
+    labels: Annotated[Ints, "n", -1]  # class of each record
+    cursor: Annotated[Ints, "3"]  # open parts; classes; records in classes
+    #: Workspaces: values met; widths of a part.
+    seen: Annotated[Ints, "values_met"]
+    widths: Annotated[Floats, "m"]
 
 
 def mondrian(
@@ -74,40 +76,32 @@ def mondrian(
        2006, doi:10.1109/ICDE.2006.101.
     """
     watch, budget = Stopwatch(), budget or Budget()
-    microdata, n, m = problem.microdata, problem.n, problem.m
-    records = np.arange(n)
-    # Every split makes two parts of at least k, so there are never more parts open or closed.
-    parts = np.zeros((2 * (n // problem.k) + 2, 2), np.int64)
-    parts[0] = 0, n
-    labels = np.full(n, -1, np.int64)
-    cursor = np.array([1, 0, 0], np.int64)
-    numeric = np.array([attribute.is_numeric for attribute in microdata.attributes])
-    seen = np.zeros(max(len(level) for level in microdata.levels), np.int64)
+    microdata, n = problem.microdata, problem.n
     rule = diversity_rule(problem.diversity, microdata)
-    work = _Splitting(
-        microdata.codes,
-        microdata.values,
-        numeric,
-        _width_costs(problem),
-        problem.k,
-        strict,
-        rule,
-        new_counts(rule),
-        records,
-        parts,
-        labels,
-        cursor,
-        seen,
-        np.empty(m),
+    work = _Splitting.of_sizes(
+        n=n,
+        m=problem.m,
+        # Every split makes two parts of at least k, so there are never more parts open or closed.
+        most=2 * (n // problem.k) + 2,
+        values_met=max(len(level) for level in microdata.levels),
+        codes=microdata.codes,
+        values=microdata.values,
+        numeric=np.array([attribute.is_numeric for attribute in microdata.attributes]),
+        width_costs=_width_costs(problem),
+        k=problem.k,
+        strict=strict,
+        rule=rule,
+        counts=new_counts(rule),
+        records=np.arange(n),
     )
-    step = partial(_split_step, work)
-    stopped = run_in_steps(step, n, budget, "splitting")
-    for part in range(cursor[0]):
-        begin, end = parts[part]
-        labels[records[begin:end]] = cursor[1] + part
+    work.parts[0], work.cursor[0] = (0, n), 1
+    stopped = run_in_steps(partial(_split_step, work), n, budget, "splitting")
+    for part in range(work.cursor[0]):
+        begin, end = work.parts[part]
+        work.labels[work.records[begin:end]] = work.cursor[1] + part
     return finish(
         problem,
-        labels,
+        work.labels,
         "mondrian",
         watch,
         budget=budget,

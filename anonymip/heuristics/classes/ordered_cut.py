@@ -54,8 +54,7 @@ def ordered_cut(
     """
     watch, budget = Stopwatch(), budget or Budget()
     records = find_order(problem, order, budget)
-    cut = cut_with_kernels if is_plain(problem) else cut_in_batches
-    labels, stopped = cut(problem, records, budget)
+    labels, stopped = best_cut(problem, records, budget)
     return finish(
         problem,
         labels,
@@ -67,10 +66,10 @@ def ordered_cut(
     )
 
 
-def cut_with_kernels(
-    problem: Problem, records: Ints, budget: Budget
-) -> tuple[Ints, Stopped | None]:
+def best_cut(problem: Problem, records: Ints, budget: Budget) -> tuple[Ints, Stopped | None]:
     """Return (n,) labels of the best cut and why it stopped early, if it did."""
+    if not is_plain(problem):
+        return cut_in_batches(problem, records, budget)
     rows = kernel_rows(problem.microdata, problem.compiled.tables, records)
     sums = problem.compiled.aggregate == "sum"
     return cut_rows(rows, records, problem.k, sums, budget)

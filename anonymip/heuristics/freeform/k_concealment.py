@@ -69,15 +69,8 @@ def k_concealment(
     watch, budget = Stopwatch(), budget or Budget()
     growth = Growth(problem, by_loss=join == "loss")
     stopped = growth.run(budget)
-    cover = growth.cover() if stopped is None else _all_alike(problem.n)
-    return finish_cover(
-        problem, cover, "k-concealment", watch, stopped=stopped, options={"join": join}
-    )
-
-
-def _all_alike(n: int) -> Cover:
-    """Return the cover that publishes all records with the whole table."""
-    return Cover(np.arange(n + 1, dtype=np.int64) * n, np.tile(np.arange(n, dtype=np.int32), n))
+    cover, options = growth.cover(stopped), {"join": join}
+    return finish_cover(problem, cover, "k-concealment", watch, stopped=stopped, options=options)
 
 
 class Growth:
@@ -93,7 +86,6 @@ class Growth:
         self._states = new_states(set_terms(problem), problem.n)
         self._cells = exact_cells(problem.microdata)
         self._rows: list[Codes] = []
-        self._workspace = np.empty(problem.n, np.int32)
 
     def run(self, budget: Budget) -> Stopped | None:
         """Grow until every original has k effective matches; return why it stopped earlier."""
@@ -103,13 +95,15 @@ class Growth:
                 return stopped
         return None
 
-    def cover(self) -> Cover:
-        """Return the originals that each published record is consistent with."""
-        return Cover.of(self._rows or [self._row(i) for i in range(self._n)])
+    def cover(self, stopped: Stopped | None = None) -> Cover:
+        """Return the originals that each published record is consistent with.
 
-    def all_alike(self) -> Cover:
-        """Return the cover that publishes all records with the whole table."""
-        return _all_alike(self._n)
+        If it `stopped` before the end, all records are published with the whole table.
+        """
+        if stopped is not None:
+            every = np.arange(self._n, dtype=np.int32)
+            return Cover.of(np.broadcast_to(every, (self._n, self._n)))
+        return Cover.of(self._rows or [self._row(i) for i in range(self._n)])
 
     def take_all(self, sets: Mapping[int, Ints]) -> None:
         """Let published records take in originals."""
@@ -170,7 +164,7 @@ class Growth:
 
     def _connect_one(self, original: int, component: Codes) -> bool:
         """Make one more match of an original effective; return whether it was needed."""
-        holders = _holders(self._cells, original)
+        holders = _consistent(self._cells, original, False)
         effective = component[holders] == component[original]
         if np.count_nonzero(effective) >= self._k:
             return False
@@ -184,7 +178,7 @@ class Growth:
         return True
 
     def _row(self, i: int) -> Codes:
-        return self._workspace[: covered_by(self._cells, i, self._workspace)].copy()
+        return _consistent(self._cells, i, True).astype(np.int32)
 
 
 def _check(found: bool) -> None:
@@ -285,14 +279,15 @@ def _reach_step(
 
 
 @kernel
-def _holders(cells: PublishedCells, original: int) -> Ints:
-    """Return the published records that an original is consistent with."""
+def _consistent(cells: PublishedCells, record: int, published: bool) -> Ints:
+    """Return the originals that a published record is consistent with, or the other way round."""
     n = len(cells.codes)
     found = np.empty(n, np.int64)
     count = 0
-    for i in range(n):
+    for other in range(n):
+        i, original = (record, other) if published else (other, record)
         if is_consistent(cells, i, original):
-            found[count] = i
+            found[count] = other
             count += 1
     return found[:count]
 
@@ -379,14 +374,3 @@ def widen(cells: PublishedCells, i: int, record: int) -> None:
                 node = cells.parent[node]
             cells.node[i, a], low, high = node, cells.first[node], cells.last[node]
         cells.low[i, a], cells.high[i, a] = low, high
-
-
-@kernel
-def covered_by(cells: PublishedCells, i: int, found: Codes) -> int:
-    """Write the originals that published record i is consistent with; return how many."""
-    count = 0
-    for record in range(len(cells.codes)):
-        if is_consistent(cells, i, record):
-            found[count] = record
-            count += 1
-    return count

@@ -147,7 +147,7 @@ def _reaching(problem: Problem, budget: Budget) -> _Found:
 
 
 def _finished(growth: Growth, stopped: Stopped | None) -> _Found:
-    return growth.cover() if stopped is None else growth.all_alike(), stopped
+    return growth.cover(stopped), stopped
 
 
 def _least_sets(problem: Problem, effort: str, budget: Budget) -> dict[int, Ints] | None:

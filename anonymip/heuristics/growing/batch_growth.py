@@ -226,20 +226,20 @@ def grow_classes_in_batches(
         first = int(starts[drawn.integers(len(starts))])
     growth = _BatchGrowth(problem, records, types, candidates)
     stopped = growth.run(budget, farthest_from=first)
-    labels = np.full(problem.n, -1, np.int64)
+    if stopped is None:
+        place_leftovers(problem, growth.groups, growth.leftovers(), by_increase=by_increase)
+    labels = labels_of(growth.groups, problem.n)
     if stopped is not None:
-        label_groups(labels, growth.groups)
         cut_in_order(labels, records, problem.k, len(growth.groups))
-        return labels, stopped
-    place_leftovers(problem, growth.groups, growth.leftovers(), by_increase=by_increase)
-    label_groups(labels, growth.groups)
-    return labels, None
+    return labels, stopped
 
 
-def label_groups(labels: Ints, groups: list[list[int]]) -> None:
-    """Write the number of each group into the labels of its records."""
+def labels_of(groups: list[list[int]], n: int) -> Ints:
+    """Return (n,) the number of the group of each record; -1 for records in none."""
+    labels = np.full(n, -1, np.int64)
     for number, group in enumerate(groups):
         labels[group] = number
+    return labels
 
 
 def group_records(

@@ -20,7 +20,7 @@ from anonymip.heuristics.growing.batch_growth import (
     SensitiveMix,
     group_records,
     joining_losses,
-    label_groups,
+    labels_of,
     pick_companion,
 )
 from anonymip.heuristics.growing.outliers import without_outliers
@@ -72,11 +72,7 @@ def repaired(problem: Problem, labels: Ints, method: str, budget: Budget) -> Int
 def _mended(problem: Problem, labels: Ints, method: str, budget: Budget) -> Ints:
     work = _Repair(problem, labels, method, budget)
     work.break_up()
-    work.assign()
-    work.diversify()
-    mended = np.full(problem.n, SUPPRESSED, np.int64)
-    label_groups(mended, [group for group in work.groups if group])
-    return mended
+    return work.labels()
 
 
 def rehomed(problem: Problem, labels: Ints, budget: Budget) -> Ints:
@@ -89,11 +85,7 @@ def rehomed(problem: Problem, labels: Ints, budget: Budget) -> Ints:
     work.near = _FEWER_CLASSES
     work.join_each()
     work.near = _CLASSES
-    work.assign()
-    work.diversify()
-    found = np.full(problem.n, SUPPRESSED, np.int64)
-    label_groups(found, [group for group in work.groups if group])
-    return found
+    return work.labels()
 
 
 def _within_limit(problem: Problem, labels: Ints, method: str, budget: Budget) -> Ints:
@@ -132,9 +124,7 @@ def _hardest_first(problem: Problem, budget: Budget) -> Ints:
         -conflicts(problem.microdata, problem.limits, records).sum(axis=1), kind="stable"
     )
     groups, _ = group_records(problem, hardest, budget)
-    labels = np.full(problem.n, -1, np.int64)
-    label_groups(labels, groups)
-    return labels
+    return labels_of(groups, problem.n)
 
 
 class _Grace(Budget):
@@ -195,6 +185,12 @@ class _Repair:
         """Put the records without a class into old classes, as far as they fit."""
         if any(self.groups):
             self.unassigned = [r for r in self._by_rank(self.unassigned) if not self._join(r)]
+
+    def labels(self) -> Ints:
+        """Return (n,) labels once all records have a class, or none, and classes are diverse."""
+        self.assign()
+        self.diversify()
+        return labels_of([group for group in self.groups if group], self._problem.n)
 
     def assign(self) -> None:
         """Find a class for every record without one: a new class, an old one, or none."""
