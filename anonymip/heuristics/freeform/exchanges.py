@@ -120,8 +120,7 @@ class MatchingExchange:
                     return stopped
                 self.costs[i] = losses_with_each(self.problem, rest[i])
             return None
-        everyone, table = np.empty(0, np.int64), new_table(states.terms)
-        step = partial(_fill_costs, states, rest, everyone, table, self.costs)
+        step = partial(_fill_costs, states, rest, new_table(states.terms), self.costs)
         return run_over(step, len(sets), budget, "weighing matches", first=200)
 
 
@@ -129,7 +128,6 @@ class MatchingExchange:
 def _fill_costs(
     states: SetStates,
     rest: Codes,
-    everyone: Ints,
     table: Floats,
     costs: NDArray[np.floating],
     begin: int,
@@ -138,7 +136,7 @@ def _fill_costs(
     """Write the costs of some sets."""
     for i in range(begin, end):
         rebuild(states, i, rest[i])
-        fill_weights(states, i, everyone, table, costs[i])
+        fill_weights(states, i, table, costs[i])
         for at in range(rest.shape[1]):
             costs[i, rest[i, at]] = np.inf
 
@@ -208,7 +206,7 @@ def _swap(
             others = members[i, : sizes[i]].copy()
             others[place] = others[0] if place else others[1]
             rebuild(states, i, others)
-            fill_weights(states, i, order[:0], table, weights)
+            fill_weights(states, i, table, weights)
             # What the set holds, the leaving original too, cannot come in.
             for at in range(sizes[i]):
                 weights[members[i, at]] = np.inf

@@ -116,10 +116,7 @@ class Growth:
     def expand(self, budget: Budget, phase: str = _PHASES[0]) -> Stopped | None:
         """Let published records take in the k - 1 originals that cost them least, one by one."""
         table, weights = new_table(self._states.terms), np.empty(self._n)
-        everyone = np.empty(0, np.int64)
-        step = partial(
-            _expand, *(self._states, self._cells, self._k, self._losses, everyone, table, weights)
-        )
+        step = partial(_expand, self._states, self._cells, self._k, self._losses, table, weights)
         return run_over(lambda *records: _check(step(*records)), self._n, budget, phase)
 
     def hide(self, budget: Budget, phase: str = _PHASES[1]) -> Stopped | None:
@@ -197,7 +194,6 @@ def _expand(
     cells: PublishedCells,
     k: int,
     losses: Floats,
-    everyone: Ints,
     table: Floats,
     weights: Floats,
     begin: int,
@@ -208,7 +204,7 @@ def _expand(
     for i in range(begin, end):
         members[0] = i
         for size in range(1, k):
-            fill_weights(states, i, everyone, table, weights)
+            fill_weights(states, i, table, weights)
             for at in range(size):
                 weights[members[at]] = np.inf
             best = int(np.argmin(weights))

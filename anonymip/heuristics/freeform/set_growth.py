@@ -321,44 +321,49 @@ def fill_table(states: SetStates, i: int, table: Floats) -> None:
 
 
 @kernel
-def fill_weights(
-    states: SetStates, i: int, candidates: Ints, table: Floats, weights: NDArray[np.floating]
+def weigh(
+    states: SetStates,
+    i: int,
+    values: Floats,
+    set_codes: Codes,
+    pair_codes: Codes,
+    begin: int,
+    table: Floats,
+    weights: NDArray[np.floating],
 ) -> None:
-    """Write the weights of published record i with the candidates, infinite where forbidden.
+    """Write the weights of published record i with consecutive originals, infinite where forbidden.
 
-    `candidates`: originals; an empty array stands for all n. `table`: workspace of
-    :func:`new_table`, filled here. `weights`: one a candidate, float64 or float32. Complexity:
-    O(number of values + m times the candidates) time; each term is one pass.
+    `values, set_codes, pair_codes`: of originals, a line a term as in :class:`SetTerms`. `begin`:
+    the first of them. `table`: as :func:`fill_table` leaves it. `weights`: one an original, float64
+    or float32. Complexity: O(m times the originals) time; each term is one pass.
     """
-    # What each value adds is computed once; then every term is one pass over the candidates.
-    fill_table(states, i, table)
-    count = len(candidates) if len(candidates) else states.terms.range_values.shape[1]
-    count = min(count, len(weights))
-    for at in range(count):
-        weights[at] = 0.0
-    sets = len(states.terms.set_sizes)
-    everyone = len(candidates) == 0
-    for r in range(len(states.terms.range_up)):
+    terms, end = states.terms, begin + len(weights)
+    weights[:] = 0.0
+    # What it costs to widen the range downwards and upwards.
+    for r in range(len(terms.range_up)):
         low, high = states.low[i, r], states.high[i, r]
-        down, up = states.terms.range_down[r], states.terms.range_up[r]
-        values = states.terms.range_values[r]
-        # What it costs to widen the range downwards and upwards.
-        if everyone:
-            for at in range(count):
-                weights[at] += down * max(low - values[at], 0.0) + up * max(values[at] - high, 0.0)
-        else:
-            for at in range(count):
-                value = values[candidates[at]]
-                weights[at] += down * max(low - value, 0.0) + up * max(value - high, 0.0)
+        down, up = terms.range_down[r], terms.range_up[r]
+        column = values[r, begin:end]
+        for at in range(len(weights)):
+            below, above = low - column[at], column[at] - high
+            weights[at] += down * (below if below > 0.0 else 0.0) + up * (
+                above if above > 0.0 else 0.0
+            )
     # Penalties of set and pair terms are in the table, by value.
-    for term in range(sets + len(states.terms.pair_sizes)):
-        codes = (
-            states.terms.set_codes[term] if term < sets else states.terms.pair_codes[term - sets]
-        )
-        entries = table[states.terms.table_start[term] : states.terms.table_start[term + 1]]
-        if everyone:
-            for at in range(count):
-                weights[at] += entries[codes[at]]
-        else:
-            for at in range(count):
-                weights[at] += entries[codes[candidates[at]]]
+    sets = len(terms.set_sizes)
+    for term in range(sets + len(terms.pair_sizes)):
+        codes = set_codes[term, begin:end] if term < sets else pair_codes[term - sets, begin:end]
+        entries = table[terms.table_start[term] : terms.table_start[term + 1]]
+        for at in range(len(weights)):
+            weights[at] += entries[codes[at]]
+
+
+@kernel
+def fill_weights(states: SetStates, i: int, table: Floats, weights: NDArray[np.floating]) -> None:
+    """Write the (n,) weights of published record i with all originals, infinite where forbidden.
+
+    `table`: workspace of :func:`new_table`, filled here.
+    """
+    terms = states.terms
+    fill_table(states, i, table)
+    weigh(states, i, terms.range_values, terms.set_codes, terms.pair_codes, 0, table, weights)

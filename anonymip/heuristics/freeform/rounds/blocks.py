@@ -25,6 +25,7 @@ from anonymip.heuristics.freeform.set_growth import (
     fill_table,
     new_table,
     rise_between,
+    weigh,
 )
 from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.kernels import kernel
@@ -268,30 +269,9 @@ def _weigh_block(blocks: Blocks, pairs: PairWeights, chooser: int, begin: int, e
         for at in range(len(items)):
             weights[at] = pairs.matrix[chooser, items[at]]
         return
-    states, own = pairs.states, blocks.originals
-    terms = states.terms
-    weights[:] = 0.0
-    # Ranges: what each costs to stretch, column by column.
-    for r in range(len(terms.range_up)):
-        low, high = states.low[chooser, r], states.high[chooser, r]
-        down, up = terms.range_down[r], terms.range_up[r]
-        values = own.values[r, begin:end]
-        for at in range(len(weights)):
-            below, above = low - values[at], values[at] - high
-            weights[at] += down * (below if below > 0.0 else 0.0) + up * (
-                above if above > 0.0 else 0.0
-            )
-    # Sets and nodes of hierarchies: looked up by value.
-    sets = len(terms.set_sizes)
-    for term in range(sets + len(terms.pair_sizes)):
-        codes = (
-            own.set_codes[term, begin:end]
-            if term < sets
-            else own.pair_codes[term - sets, begin:end]
-        )
-        entries = blocks.table[terms.table_start[term] : terms.table_start[term + 1]]
-        for at in range(len(weights)):
-            weights[at] += entries[codes[at]]
+    own = blocks.originals
+    columns = own.values, own.set_codes, own.pair_codes
+    weigh(pairs.states, chooser, *columns, begin, blocks.table, weights)
 
 
 @kernel

@@ -378,12 +378,11 @@ def _fill_costs(
     cover: GrowingCover, weights: PairWeights, costs: Costs, table: Floats, begin: int, end: int
 ) -> None:
     """Fill some rows."""
-    everyone = np.empty(0, np.int64)
     for i in range(begin, end):
         if weights.matrix.shape[0] > 0:
             for j in range(costs.shape[1]):
                 costs[i, j] = weights.matrix[i, j]
         else:
-            fill_weights(weights.states, i, everyone, table, costs[i])
+            fill_weights(weights.states, i, table, costs[i])
         for at in range(cover.sizes[i]):
             costs[i, cover.members[i, at]] = np.inf
