@@ -441,19 +441,25 @@ class Solution(Frozen):
         return f"<Solution by {self.method}: {self.sentence()}>"
 
 
-def taken_over(
-    found: Solution, problem: Problem, assignment: Assignment, remark: str, **changes: Any
+def retold(
+    found: Solution,
+    problem: Problem,
+    assignment: Assignment | None = None,
+    remark: str = "",
+    **changes: Any,
 ) -> Solution:
-    """Return a solution of a problem that one of another led to, checked and measured anew.
+    """Return an assignment as a solution of a problem, of whose finding another solution tells.
 
-    What found it, options, seconds, seed and solver stay; `changes`: what does not, as
-    :meth:`Solution.of` takes it. What is proven of the other problem is not proven of this one.
+    It is checked and measured anew: what is proven of the other problem is not proven of this one.
+    `assignment`: None for that of `found`. `remark`: put before the trace. `changes`: what does not
+    stay, as :meth:`Solution.of` takes it.
     """
     names = ("method", "options", "seconds", "seed", "solver")
-    kept = {name: getattr(found, name) for name in names}
-    stopped = Stopped.HEURISTIC if found.is_optimal else found.status.stopped
-    kept |= {"stopped": stopped, "trace": (remark, *found.trace), **changes}
-    return Solution.of(problem, assignment, **kept)
+    told: dict[str, Any] = {name: getattr(found, name) for name in names}
+    told["stopped"] = Stopped.HEURISTIC if found.is_optimal else found.status.stopped
+    told["trace"] = (remark, *found.trace) if remark else found.trace
+    shown = found.assignment if assignment is None else assignment
+    return Solution.of(problem, shown, **told | changes)
 
 
 def _unproven(stopped: Stopped, *, has_bound: bool) -> Status:

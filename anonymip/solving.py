@@ -41,7 +41,7 @@ from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_forc
 from anonymip.runtime.kernels import Left, announcing_compilation
 from anonymip.runtime.memory import memory_ended, ran_out
 from anonymip.runtime.needed_kernels import kernels_left
-from anonymip.solution import Bound, Solution, taken_over
+from anonymip.solution import Bound, Solution, retold
 from anonymip.solvers import SolverOptions, refuse_unknown_solver
 from anonymip.status import Stopped
 from anonymip.tolerances import same_loss
@@ -430,7 +430,7 @@ def release_at_hand(
         remark += ": this method needs none"
     if found is None:
         raise stopped.nothing_found() from None
-    return taken_over(
+    return retold(
         found, problem, found.assignment, remark, stopped=stopped.reason, bound=found.bound
     )
 
@@ -457,7 +457,7 @@ def release_without_memory(
             found = _without_kernels(problem, run)
     if found is None:
         raise memory_ended(f"while {method} solved {problem.n:,} records") from None
-    return taken_over(
+    return retold(
         found, problem, found.assignment, remark, stopped=Stopped.NODES, bound=found.bound
     )
 

@@ -25,7 +25,7 @@ from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.recodings.output_rows import recoding_of
 from anonymip.runtime.arrays import Codes
 from anonymip.runtime.budget import Budget
-from anonymip.solution import Solution, taken_over
+from anonymip.solution import Solution, retold
 
 
 @dataclass(frozen=True)
@@ -270,7 +270,7 @@ def _auto_freeform(problem: Problem, budget: Budget | None, settings: dict[str, 
     """Return a freeform cover, which has what the weaker notions ask for as well."""
     found = auto(problem.replace(recoding=Freeform()), budget=budget, **settings)
     remark = f"a freeform cover is a {problem.recoding.name} cover too"
-    solution = taken_over(found, problem, found.assignment, remark)
+    solution = retold(found, problem, found.assignment, remark)
     work = float(problem.n) ** 2 * problem.k * problem.m
     fits = problem.diversity is None and work <= REACH[settings["effort"]].concealed
     if fits and problem.compiled.has_tables:
@@ -295,7 +295,7 @@ def _rings_in_classes(problem: Problem, budget: Budget, settings: dict[str, Any]
         for place, record in enumerate(group):
             sets[record] = np.roll(group, -place)[: problem.k].astype(np.int32)
     remark = "each class holds a ring of sets of k, which loses no more"
-    return taken_over(found, problem, Cover.of(sets), remark)
+    return retold(found, problem, Cover.of(sets), remark)
 
 
 def _run(

@@ -12,7 +12,7 @@ from anonymip.instances.microdata import Microdata
 from anonymip.objectives.kernels.class_loss import KernelRows, kernel_rows
 from anonymip.problem import Problem, is_plain
 from anonymip.runtime.arrays import Ints
-from anonymip.solution import Solution
+from anonymip.solution import Solution, retold
 
 #: Of the draw that follows the sorted records. Of eight, the first with which no instance of the
 #: library's small ones is solved worse than in its own order; all lose the same on 60 of a census.
@@ -59,16 +59,7 @@ class OrderedByValues:
         assert isinstance(found.assignment, Classes)
         labels = np.empty_like(found.assignment.labels)
         labels[self.records] = found.assignment.labels
-        return Solution.of(
-            self.given,
-            Classes(labels),
-            method=found.method,
-            stopped=found.status.stopped,
-            options=found.options,
-            seconds=found.seconds,
-            seed=found.seed,
-            trace=found.trace,
-        )
+        return retold(found, self.given, Classes(labels), stopped=found.status.stopped)
 
 
 def _column_key(microdata: Microdata, attribute: int) -> tuple[int, str, str]:

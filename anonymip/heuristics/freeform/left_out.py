@@ -25,7 +25,7 @@ from anonymip.recodings.rules.limits import conflicts
 from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.solution import Bound, Solution
+from anonymip.solution import Bound, Solution, retold
 from anonymip.status import Stopped
 
 #: Makes a cover of a problem whose records all need a set: from a known one, within a budget.
@@ -127,14 +127,11 @@ def leave_out(
         with suppress(NoSolution):
             best = min(_covered(problem, out, cover, budget, None), best, key=_loss)
     best = min(begun, best, key=_loss)
-    return Solution.of(
+    return retold(
+        best,
         problem,
-        best.assignment,
-        method=best.method,
         stopped=budget.stop_reason() or Stopped.HEURISTIC,
-        options=best.options,
         seconds=watch.seconds,
-        seed=best.seed,
         trace=(*best.trace, f"{best.assignment.suppressed:,} outliers left out, {most:,} may be"),
     )
 
@@ -178,14 +175,7 @@ def _covered(
     )
     found = cover(part, start, budget)
     assert isinstance(found.assignment, Cover)
-    return Solution.of(
-        problem,
-        Cover.joined(problem.n, [(kept, found.assignment)]),
-        method=found.method,
-        options=found.options,
-        seed=found.seed,
-        trace=found.trace,
-    )
+    return retold(found, problem, Cover.joined(problem.n, [(kept, found.assignment)]))
 
 
 def _unfit(problem: Problem) -> Ints:

@@ -26,8 +26,7 @@ from anonymip.heuristics.growing.repair import rehomed
 from anonymip.problem import Problem
 from anonymip.recodings.suppression import PricedSuppression
 from anonymip.runtime.budget import Budget
-from anonymip.solution import Bound, Solution
-from anonymip.status import Stopped
+from anonymip.solution import Bound, Solution, retold
 
 #: Prices that are tried at most: each halves what is left between two.
 PRICES = 12
@@ -117,15 +116,5 @@ def _unit(problem: Problem) -> float:
 def released(problem: Problem, found: Solution, bounds: list[Bound]) -> Solution:
     """Return a release as a solution under the limit, with the best of the bounds."""
     best = max(bounds, key=lambda bound: bound.value, default=None)
-    solution = Solution.of(
-        problem,
-        found.assignment,
-        method=found.method,
-        stopped=Stopped.HEURISTIC if found.is_optimal else found.status.stopped,
-        options=found.options,
-        seconds=found.seconds,
-        seed=found.seed,
-        trace=found.trace,
-        solver=found.solver,
-    )
+    solution = retold(found, problem)
     return solution if best is None else solution.with_bound(best)
