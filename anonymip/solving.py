@@ -457,9 +457,7 @@ def release_without_memory(
             found = _without_kernels(problem, run)
     if found is None:
         raise memory_ended(f"while {method} solved {problem.n:,} records") from None
-    return retold(
-        found, problem, found.assignment, remark, stopped=Stopped.NODES, bound=found.bound
-    )
+    return retold(found, problem, remark=remark, stopped=Stopped.NODES, bound=found.bound)
 
 
 def _without_kernels(problem: Problem, run: RunInForce) -> Solution | None:

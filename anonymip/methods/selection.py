@@ -270,7 +270,7 @@ def _auto_freeform(problem: Problem, budget: Budget | None, settings: dict[str, 
     """Return a freeform cover, which has what the weaker notions ask for as well."""
     found = auto(problem.replace(recoding=Freeform()), budget=budget, **settings)
     remark = f"a freeform cover is a {problem.recoding.name} cover too"
-    solution = retold(found, problem, found.assignment, remark)
+    solution = retold(found, problem, remark=remark)
     work = float(problem.n) ** 2 * problem.k * problem.m
     fits = problem.diversity is None and work <= REACH[settings["effort"]].concealed
     if fits and problem.compiled.has_tables:

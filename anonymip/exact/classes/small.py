@@ -35,7 +35,7 @@ from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.arrays import Codes, Ints
 from anonymip.runtime.budget import Budget
-from anonymip.solution import Bound, Solution
+from anonymip.solution import Bound, Solution, retold
 from anonymip.status import Stopped
 from anonymip.tolerances import DUAL_ROUNDING, LOSS_RELATIVE, VISIBLE_SLACK
 
@@ -143,18 +143,8 @@ def compare_exactly(solution: Solution, budget: Budget, seed: int) -> Solution:
         return solution
     best = solution
     if small.objective < solution.objective:
-        best = Solution.of(
-            problem,
-            Classes(small.labels),
-            method=solution.method,
-            bound=bound,
-            stopped=solution.status.stopped,
-            options=solution.options,
-            seconds=solution.seconds,
-            seed=solution.seed,
-            trace=solution.trace,
-            solver=solution.solver,
-        )
+        stopped = solution.status.stopped
+        best = retold(solution, problem, Classes(small.labels), bound=bound, stopped=stopped)
     if not small.proven or small.bound is None:
         return best
     source = under_assumptions(problem, "search of all classes")
