@@ -37,10 +37,14 @@ def components(cover: Cover) -> Codes:
 
     Complexity: O(n + edges).
     """
-    n = cover.n
-    graph = csr_array((np.ones(len(cover.members), np.int8), cover.members, cover.start), (n, n))
-    labels: Codes = connected_components(graph, directed=True, connection="strong")[1]
+    labels: Codes = connected_components(_graph(cover), directed=True, connection="strong")[1]
     return labels
+
+
+def _graph(cover: Cover) -> csr_array:
+    """Return the (n, n) matrix of a generalization graph, a row a published record."""
+    ones = np.ones(len(cover.members), np.int32)
+    return csr_array((ones, cover.members, cover.start), (cover.n, cover.n))
 
 
 def effective_sizes(cover: Cover) -> tuple[Ints, Ints]:
@@ -65,7 +69,7 @@ def ring_successors(cover: Cover) -> Ints | None:
 
     On a ring of more than K records only the set of the next record lacks exactly the record
     itself; on one of K all sets are equal, and any closed order will do. What is found is checked.
-    Complexity: O(n K^3) comparisons at worst, most of them of whole arrays.
+    Complexity: O(n K^2).
     """
     degree = int(cover.sizes[0])
     if (cover.sizes != degree).any() or (cover.degrees != degree).any():
@@ -73,25 +77,17 @@ def ring_successors(cover: Cover) -> Ints | None:
     n, sets = cover.n, cover.matches
     if degree == 1:
         return np.arange(n)
-    following = np.full(n, -1, np.int64)
+    # How many records two sets share; many more where the second holds the owner of the first.
+    edges = _graph(cover)
+    back, following = edges.T.tocsr(), np.full(n, -1, np.int64)
     step = max(1, _BATCH // degree**2)
     for begin in range(0, n, step):
-        records = np.arange(begin, min(begin + step, n))
-        for place in range(degree):
-            other = sets[records, place]
-            found = _lack_only(sets, records, other)
-            following[records[found]] = other[found]
+        part = slice(begin, begin + step)
+        shared = edges[part].multiply(edges[part] @ back + degree * back[part]).tocoo()
+        found = shared.data == degree - 1
+        following[begin + shared.row[found]] = shared.col[found]
     _close_classes(sets, following)
     return following if _is_ring(sets, following) else None
-
-
-def _lack_only(sets: Codes, records: Ints, others: Codes) -> Flags:
-    """Return (B,) whether the record is the only one of its set that the other's set lacks."""
-    mine, theirs = sets[records], sets[others]
-    missing = ~(mine[:, :, None] == theirs[:, None, :]).any(axis=2)
-    own = mine == records[:, None]
-    alone: Flags = (missing == own).all(axis=1)
-    return alone
 
 
 def _close_classes(sets: Codes, following: Ints) -> None:
