@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError
 from anonymip.graphs.weighted.assignment import assign
 from anonymip.heuristics.freeform.partitioned import in_parts
-from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, add
+from anonymip.heuristics.freeform.rounds.growing_cover import add
 from anonymip.heuristics.freeform.rounds.reciprocal import OpenRecords, grow_pairs, make_pair
 from anonymip.heuristics.freeform.rounds.rounds import Costs, Rounds, fill_costs, new_costs
 from anonymip.heuristics.freeform.sort_greedy import sort_greedy
@@ -55,20 +55,16 @@ def hungarian(
     rounds = Rounds.of(
         problem, "hungarian", budget or Budget(), reciprocal=reciprocal, sort_greedy=sort_greedy
     )
-    _refuse_degrees(rounds)
-    if rounds.reciprocal:
-        stopped = grow_pairs(rounds, partial(_pair_by_assignment, new_costs(rounds)))
-    else:
-        stopped = _assign_rounds(rounds)
-    return rounds.finish(stopped, {"reciprocal": rounds.reciprocal})
-
-
-def _refuse_degrees(rounds: Rounds) -> None:
     if len(np.unique(rounds.cover.wanted)) > 1:
         raise InputError(
             "hungarian gives all records one degree, and the problem asks for several",
             remedy="Use greedy, sort-greedy or min-cost-flow",
         )
+    if rounds.reciprocal:
+        stopped = grow_pairs(rounds, partial(_pair_by_assignment, new_costs(rounds)))
+    else:
+        stopped = _assign_rounds(rounds)
+    return rounds.finish(stopped, {"reciprocal": rounds.reciprocal})
 
 
 def _assign_rounds(rounds: Rounds) -> Stopped | None:
@@ -79,17 +75,11 @@ def _assign_rounds(rounds: Rounds) -> Stopped | None:
         stopped = fill_costs(rounds, costs, phase)
         if stopped is None:
             columns, duals, stopped = assign(costs, rounds.budget, duals=duals, phase=phase)
-            _add_all(rounds.cover, columns)
+            for i in np.flatnonzero(columns >= 0).tolist():
+                add(rounds.cover, i, int(columns[i]))
         return stopped
 
     return rounds.run(match)
-
-
-@kernel
-def _add_all(cover: GrowingCover, columns: Ints) -> None:
-    for i in range(len(columns)):
-        if columns[i] >= 0:
-            add(cover, i, columns[i])
 
 
 def _pair_by_assignment(

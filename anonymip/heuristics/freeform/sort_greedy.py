@@ -14,7 +14,6 @@ from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, Pair
 from anonymip.heuristics.freeform.rounds.matches import (
     MatchHeap,
     Shortlists,
-    new_shortlists,
     next_original,
     pop,
     push,
@@ -104,8 +103,8 @@ def _match(
     n, before = len(quota), rounds.cover.sizes.copy()
     blocks = new_blocks(rounds.weights, quota, published=False, bounded=rounds.bounds_hold)
     losses = rounds.losses() if by_loss else np.zeros(n)
-    heap, lists, cursor = MatchHeap.of_sizes(n=n), new_shortlists(n), np.zeros(2, np.int64)
-    room = quota.copy()
+    heap, lists = MatchHeap.of_sizes(n=n), Shortlists.of_sizes(n=n)
+    room, cursor = quota.copy(), np.zeros(2, np.int64)
     step = partial(
         _match_step, rounds.cover, rounds.weights, blocks, lists, heap, losses, room, cursor
     )

@@ -405,15 +405,16 @@ def place_unassigned(state: OpenRows, work: Gathering, budget: Budget) -> None:
     large = (len(state.row_of) + 1.0) * (1.0 + float(work.costs.max()))
     work.numbers[ONLY_UNASSIGNED] = 1
     # Others than these pay what joining costs, so that only better rows are opened.
-    _joining_costs(state, work, min(large, work.alone))
+    work.unassigned_costs[:] = min(large, work.alone)
+    _join(state, work, False)
     try_all(state, work, budget, _PHASE)
-    _join(state, work)
+    _join(state, work, True)
     while (state.row_of < 0).any() and np.isinf(work.alone):
         before = int((state.row_of < 0).sum())
         work.unassigned_costs[:] = large
         if try_all(state, work, budget, _PHASE):
             break
-        _join(state, work)
+        _join(state, work, True)
         if int((state.row_of < 0).sum()) == before:
             break
     work.numbers[ONLY_UNASSIGNED] = 0
@@ -455,22 +456,14 @@ def try_all(state: OpenRows, work: Gathering, budget: Budget, phase: str) -> Sto
     return run_in_steps(step, len(work.order), budget, phase)
 
 
-def _joining_costs(state: OpenRows, work: Gathering, most: float) -> None:
-    """Write what each record in no row pays to join the cheapest it fits, `most` at most."""
-    work.unassigned_costs[:] = most
-    _join_rows(state, work, *_unassigned_and_rows(state, work), False)
+def _join(state: OpenRows, work: Gathering, moved: bool) -> None:
+    """Let records in no row join the cheapest that they fit and that stays diverse.
 
-
-def _join(state: OpenRows, work: Gathering) -> None:
-    """Let records in no row join the cheapest that they fit and that stays diverse."""
-    _join_rows(state, work, *_unassigned_and_rows(state, work), True)
-
-
-def _unassigned_and_rows(state: OpenRows, work: Gathering) -> tuple[Ints, Ints]:
-    """Return the records in no row, and the rows in use by ascending cost."""
+    Or, if they are not `moved`, write down what they would pay for the cheapest that they fit.
+    """
     rows = np.flatnonzero(state.rows[:, PATTERN] >= 0)
     order = np.argsort(work.costs[state.rows[rows, PATTERN]], kind="stable")
-    return np.flatnonzero(state.row_of < 0), rows[order].astype(np.int64)
+    _join_rows(state, work, np.flatnonzero(state.row_of < 0), rows[order].astype(np.int64), moved)
 
 
 @kernel

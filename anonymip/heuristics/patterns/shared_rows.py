@@ -5,7 +5,7 @@ Rows are packed into a few machine words: what a pattern shows of them is one op
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,14 +54,14 @@ def pack_rows(codes: Codes, stars: Flags) -> PackedRows:
 _LEFT, _DONE, _RECORDS = range(3)
 
 
-class _Space(NamedTuple):
+class _Space(Packed):
     """Workspace of the loop: a hash table of what the rows left show, and groups of rows."""
 
     left: Ints
-    group: Ints
-    table: Ints
-    first: Ints
-    sums: Ints
+    group: Annotated[Ints, "t"]
+    table: Annotated[Ints, "places"]
+    first: Annotated[Ints, "t"]
+    sums: Annotated[Ints, "t"]
 
 
 def share_rows(
@@ -84,14 +84,8 @@ def share_rows(
     """
     t = len(counts)
     pattern_of = np.full(t, -1, np.int64)
-    size = 1 << max(4, int(2 * t).bit_length())
-    space = _Space(
-        np.arange(t, dtype=np.int64),
-        np.empty(t, np.int64),
-        np.empty(size, np.int64),
-        np.empty(t, np.int64),
-        np.empty(t, np.int64),
-    )
+    places = 1 << max(4, int(2 * t).bit_length())
+    space = _Space.of_sizes(t=t, places=places, left=np.arange(t))
     state = np.array([t, 0, counts.sum()], np.int64)
 
     def step(amount: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from anonymip.assignments import Cover
@@ -34,10 +36,10 @@ class PairWeights(Packed):
 class PathSearch(Packed):
     """Workspace of the search for alternating paths."""
 
-    queue: Ints  # (n,) originals in the order in which they were reached
-    source: Ints  # (n,) original that displaces each one reached; -1: not reached
-    through: Ints  # (n,) published record in whose set it does
-    targets: Ints  # (n,) published records that have room
+    queue: Annotated[Ints, "n"]  # originals in the order in which they were reached
+    source: Annotated[Ints, "n"]  # original that displaces each one reached; -1: not reached
+    through: Annotated[Ints, "n"]  # published record in whose set it does
+    targets: Annotated[Ints, "n"]  # published records that have room
 
 
 def own_cover(wanted: Ints) -> GrowingCover:
@@ -46,11 +48,6 @@ def own_cover(wanted: Ints) -> GrowingCover:
     members = np.full((n, int(wanted.max())), -1, np.int32)
     members[:, 0] = np.arange(n)
     return GrowingCover(members, np.ones(n, np.int64), np.ones(n, np.int64), wanted.copy())
-
-
-def new_search(n: int) -> PathSearch:
-    """Return the workspace of a search among n records."""
-    return PathSearch(*(np.empty(n, np.int64) for _ in range(4)))
 
 
 def finished(cover: GrowingCover, order: Ints) -> Cover:
@@ -122,26 +119,24 @@ def pair_weight(weights: PairWeights, i: int, record: int) -> float:
 
 
 @kernel
-def _start(search: PathSearch, room: Ints, record: int) -> int:
-    """Begin a search at an original; return how many published records have room."""
-    count = 0
-    for i in range(len(room)):
-        search.source[i] = -1
-        if room[i] > 0:
-            search.targets[count] = i
-            count += 1
-    search.queue[0] = record
-    search.source[record] = record
-    return count
-
-
-@kernel
-def _walk_back(cover: GrowingCover, search: PathSearch, record: int, target: int) -> None:
+def _walk_back(
+    cover: GrowingCover,
+    states: SetStates,
+    search: PathSearch,
+    record: int,
+    target: int,
+    states_follow: bool,
+) -> None:
     """Let the last original of a path move into a set, each before it into the place left."""
     add(cover, target, record)
-    while search.source[record] != record:
+    while True:
+        if states_follow:
+            rebuild(states, target, cover.members[target, : cover.sizes[target]])
         before = search.source[record]
-        replace(cover, search.through[record], record, before)
+        if before == record:
+            return
+        target = search.through[record]
+        replace(cover, target, record, before)
         record = before
 
 
@@ -156,30 +151,6 @@ def _may_hold(cover: GrowingCover, weights: PairWeights, i: int, old: int, new: 
     good = set_loss(weights.states, i) < np.inf
     rebuild(weights.states, i, cover.members[i, : cover.sizes[i]])
     return good
-
-
-@kernel
-def _is_forbidden(weights: PairWeights, i: int, record: int, in_round: bool) -> bool:
-    """Return whether the limits forbid published record i one record more.
-
-    The weights of a loss without tables are those of the round's beginning.
-    """
-    if in_round:
-        return pair_weight(weights, i, record) == np.inf
-    return increase(weights.states, i, record) == np.inf
-
-
-@kernel
-def _refresh_path(
-    cover: GrowingCover, weights: PairWeights, search: PathSearch, record: int, target: int
-) -> None:
-    """Bring the states of the sets along a path up to date."""
-    states = weights.states
-    rebuild(states, target, cover.members[target, : cover.sizes[target]])
-    while search.source[record] != record:
-        i = search.through[record]
-        rebuild(states, i, cover.members[i, : cover.sizes[i]])
-        record = search.source[record]
 
 
 @kernel
@@ -207,23 +178,32 @@ def place_by_path(
     covers l shares at most k - 2 records with it; so one of the k - 1 can move to y and l take its
     place.
     """
-    count = _start(search, room, record)
-    head, tail = 0, 1
+    states, states_follow = weights.states, weights.limited and not in_round
+    count, head, tail = 0, 0, 1
+    for i in range(len(room)):
+        search.source[i] = -1
+        if room[i] > 0:
+            search.targets[count] = i
+            count += 1
+    search.queue[0] = record
+    search.source[record] = record
     while head < tail:
         # The end of a path: a set with room that may take in the original reached.
         moving = search.queue[head]
         head += 1
         for at in range(count):
             i = search.targets[at]
-            if not covers(cover, i, moving) and not (
-                weights.limited and _is_forbidden(weights, i, moving, in_round)
-            ):
-                _walk_back(cover, search, moving, i)
-                if in_round:
-                    room[i] -= 1
-                elif weights.limited:
-                    _refresh_path(cover, weights, search, moving, i)
-                return True
+            if covers(cover, i, moving):
+                continue
+            # The weights of a loss without tables are those of the round's beginning.
+            if states_follow and increase(states, i, moving) == np.inf:
+                continue
+            if in_round and weights.limited and pair_weight(weights, i, moving) == np.inf:
+                continue
+            _walk_back(cover, states, search, moving, i, states_follow)
+            if in_round:
+                room[i] -= 1
+            return True
         # Else it may displace any original of a set that need not stay.
         for i in range(len(room)):
             if floor[i] == cover.sizes[i] or covers(cover, i, moving):

@@ -14,8 +14,6 @@ from anonymip.runtime.packed import Packed
 
 #: Records on a first shortlist: bounds rule out fewer blocks the longer it is.
 _FIRST = 2
-#: Records on later ones: one that lost some matches to others is likely to lose more.
-_LONGEST = LONGEST
 
 
 class MatchHeap(Packed):
@@ -90,15 +88,9 @@ class Shortlists(Packed):
     """
 
     #: Originals by weight, then by number, and the weights.
-    records: Annotated[Ints, "n, longest"]
-    costs: Annotated[Floats, "n, longest"]
+    records: Annotated[Ints, "n, min(n, LONGEST)"]
+    costs: Annotated[Floats, "n, min(n, LONGEST)"]
     cursor: Annotated[Ints, "n, 2"]  # the next place; places filled
-
-
-def new_shortlists(n: int) -> Shortlists:
-    """Return empty shortlists of n published records for a round."""
-    longest = min(n, _LONGEST)
-    return Shortlists.of_sizes(n=n, longest=longest)
 
 
 @kernel
@@ -117,7 +109,8 @@ def next_original(
         if at < filled:
             lists.cursor[i, 0], lists.cursor[i, 1] = at + 1, filled
             return lists.records[i, at], lists.costs[i, at]
-        longest = min(_FIRST if filled == 0 else _LONGEST, lists.records.shape[1])
+        # One that lost some matches to others is likely to lose more.
+        longest = min(_FIRST if filled == 0 else LONGEST, lists.records.shape[1])
         at, filled = 0, find_cheapest(blocks, weights, cover, i, False, longest)
         for place in range(filled):
             lists.records[i, place] = blocks.found[place]

@@ -23,7 +23,6 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
     fill_up,
     fill_up_both_ways,
     finished,
-    new_search,
     own_cover,
 )
 from anonymip.heuristics.freeform.set_growth import (
@@ -141,7 +140,7 @@ class Rounds:
             order,
             own_cover(wanted[order]),
             PairWeights(states, np.empty((size, size)), bool(problem.limits)),
-            new_search(problem.n),
+            PathSearch.of_sizes(n=problem.n),
             watch,
             StartingBudget.around(budget, lambda: rounds._find_start()),
             sort_greedy,
