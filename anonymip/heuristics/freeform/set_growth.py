@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.heuristics.growing.limited_tables import limited_tables
-from anonymip.objectives.kernels.class_loss import ends_loss
+from anonymip.objectives.kernels.class_loss import ends_loss, range_loss
+from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem, losses_within_limits
 from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.kernels import kernel
@@ -52,23 +53,11 @@ NUMBERS = FreeformNumbers()
 class SetTerms(Packed, read_only=True):
     """The n records as the kernels read them, term by term, and what each term costs."""
 
-    constant: float  # loss of every published record whatever it covers
+    tables: LossTables  # the loss and the limits
     range_values: Floats  # (r, n) float64, values from the domain's lower end
-    #: (r,) cost of a unit by which the lower end falls, by which the upper end rises.
-    range_down: Floats
-    range_up: Floats
-    set_codes: Codes  # (s, n) int32, ranks in the levels
-    #: (s,) number of levels, offset into the flat losses by count 0, 1, ...
-    set_sizes: Ints
-    set_start: Ints
-    set_losses: Floats
-    pair_codes: Codes  # (p, n) int32, ranks
-    #: (p,) number of ranks, and losses by lowest and highest rank as in
-    #: :class:`~anonymip.objectives.language.tables.LossTables`.
-    pair_sizes: Ints
-    pair_strides: Ints
-    pair_start: Ints
-    pair_losses: Floats
+    #: (s, n), (p, n) int32, ranks in the levels.
+    set_codes: Codes
+    pair_codes: Codes
     #: (s + p + 1,) where the penalties of each set and pair term begin in a table of one record.
     table_start: Ints
 
@@ -82,22 +71,13 @@ def set_terms(problem: Problem, order: Ints | None = None) -> SetTerms:
     """
     rows = limited_tables(problem, np.arange(problem.n) if order is None else order)
     tables = rows.tables
-    sizes = np.concatenate([tables.set_sizes, tables.pair_sizes])
+    sizes = np.concatenate([[0], tables.set_sizes, tables.pair_sizes])
     terms = SetTerms(
-        tables.constant,
+        tables,
         np.ascontiguousarray(rows.range_values.T),
-        -tables.range_low,
-        tables.range_high,
         np.ascontiguousarray(rows.set_codes.T),
-        tables.set_sizes,
-        tables.set_start,
-        tables.set_losses,
         np.ascontiguousarray(rows.pair_codes.T),
-        tables.pair_sizes,
-        tables.pair_strides,
-        tables.pair_start,
-        tables.pair_losses,
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.cumsum(sizes).astype(np.int64),
     )
     for array in list(terms)[1:]:
         array.setflags(write=False)
@@ -140,9 +120,9 @@ class SetStates(Packed):
 def new_states(terms: SetTerms, largest: int) -> SetStates:
     """Return the states of n sets of up to `largest` records, each holding its own record."""
     r, n = terms.range_values.shape
-    capacity = np.minimum(terms.set_sizes, largest)
+    capacity = np.minimum(terms.tables.set_sizes, largest)
     starts = np.cumsum(np.concatenate([[0], capacity])).astype(np.int64)
-    p = len(terms.pair_sizes)
+    p = len(terms.tables.pair_sizes)
     states = SetStates.of_sizes(
         n=n,
         r=r,
@@ -164,13 +144,13 @@ def new_table(terms: SetTerms) -> Floats:
 @kernel
 def open_set(states: SetStates, i: int, record: int) -> None:
     """Let the set of published record i hold one record and no other."""
-    for r in range(len(states.terms.range_up)):
+    for r in range(len(states.terms.range_values)):
         states.low[i, r] = states.terms.range_values[r, record]
         states.high[i, r] = states.terms.range_values[r, record]
-    for s in range(len(states.terms.set_sizes)):
+    for s in range(len(states.terms.set_codes)):
         states.counts[i, s] = 1
         states.listed[i, states.list_start[s]] = states.terms.set_codes[s, record]
-    for p in range(len(states.terms.pair_sizes)):
+    for p in range(len(states.terms.pair_codes)):
         states.pair_low[i, p] = states.terms.pair_codes[p, record]
         states.pair_high[i, p] = states.terms.pair_codes[p, record]
 
@@ -198,16 +178,16 @@ def take(states: SetStates, i: int, record: int) -> None:
 
     Complexity: O(m + k s) time for s set terms.
     """
-    for r in range(len(states.terms.range_up)):
+    for r in range(len(states.terms.range_values)):
         value = states.terms.range_values[r, record]
         states.low[i, r] = min(states.low[i, r], value)
         states.high[i, r] = max(states.high[i, r], value)
-    for s in range(len(states.terms.set_sizes)):
+    for s in range(len(states.terms.set_codes)):
         code = states.terms.set_codes[s, record]
         if not holds(states, i, s, code):
             states.listed[i, states.list_start[s] + states.counts[i, s]] = code
             states.counts[i, s] += 1
-    for p in range(len(states.terms.pair_sizes)):
+    for p in range(len(states.terms.pair_codes)):
         code = states.terms.pair_codes[p, record]
         states.pair_low[i, p] = min(states.pair_low[i, p], code)
         states.pair_high[i, p] = max(states.pair_high[i, p], code)
@@ -222,9 +202,30 @@ def rebuild(states: SetStates, i: int, members: Codes) -> None:
 
 
 @kernel
-def rise_between(before: float, after: float) -> float:
+def _rise(before: float, after: float) -> float:
     """Return by how much a loss rises; infinite beyond a limit, also from there on."""
     return after - before if after < np.inf else np.inf
+
+
+@kernel
+def value_rise(states: SetStates, i: int, s: int) -> float:
+    """Return what a further value of a set term, whichever it is, costs published record i."""
+    tables, count = states.terms.tables, states.counts[i, s]
+    if count == tables.set_sizes[s]:
+        return 0.0
+    at = tables.set_start[s] + count
+    return _rise(tables.set_losses[at], tables.set_losses[at + 1])
+
+
+@kernel
+def _with_codes(states: SetStates, i: int, loss: float) -> float:
+    """Return a loss with that of the set and pair terms of published record i in addition."""
+    tables = states.terms.tables
+    for s in range(len(tables.set_sizes)):
+        loss += tables.set_losses[tables.set_start[s] + states.counts[i, s]]
+    for p in range(len(tables.pair_sizes)):
+        loss += ends_loss(tables, p, states.pair_low[i, p], states.pair_high[i, p])
+    return loss
 
 
 @kernel
@@ -234,16 +235,12 @@ def set_loss(states: SetStates, i: int) -> float:
     Ends of ranges enter as distances from the record itself, so the loss lacks what publishing
     the record as it is costs; it serves to compare sets of one record.
     """
-    loss = 0.0
-    for r in range(len(states.terms.range_up)):
+    tables, loss = states.terms.tables, 0.0
+    for r in range(len(tables.range_low)):
         own = states.terms.range_values[r, i]
-        loss += states.terms.range_down[r] * (own - states.low[i, r])
-        loss += states.terms.range_up[r] * (states.high[i, r] - own)
-    for s in range(len(states.terms.set_sizes)):
-        loss += states.terms.set_losses[states.terms.set_start[s] + states.counts[i, s]]
-    for p in range(len(states.terms.pair_sizes)):
-        loss += ends_loss(states.terms, p, states.pair_low[i, p], states.pair_high[i, p])
-    return loss
+        loss += -tables.range_low[r] * (own - states.low[i, r])
+        loss += tables.range_high[r] * (states.high[i, r] - own)
+    return _with_codes(states, i, loss)
 
 
 @kernel
@@ -252,16 +249,12 @@ def fill_losses(states: SetStates, losses: Floats) -> None:
 
     Records with equal sets have the same bits. Complexity: O(n m) time.
     """
+    tables = states.terms.tables
     for i in range(len(losses)):
-        loss = states.terms.constant
-        for r in range(len(states.terms.range_up)):
-            low, down, up = states.low[i, r], states.terms.range_down[r], states.terms.range_up[r]
-            loss += up * (states.high[i, r] - low) + (up - down) * low
-        for s in range(len(states.terms.set_sizes)):
-            loss += states.terms.set_losses[states.terms.set_start[s] + states.counts[i, s]]
-        for p in range(len(states.terms.pair_sizes)):
-            loss += ends_loss(states.terms, p, states.pair_low[i, p], states.pair_high[i, p])
-        losses[i] = loss
+        loss = tables.constant
+        for r in range(len(tables.range_low)):
+            loss += range_loss(tables, r, states.low[i, r], states.high[i, r])
+        losses[i] = _with_codes(states, i, loss)
 
 
 @kernel
@@ -270,25 +263,18 @@ def increase(states: SetStates, i: int, record: int) -> float:
 
     The same bits as :func:`fill_weights` gives; infinite if a limit forbids it.
     """
-    weight = 0.0
-    for r in range(len(states.terms.range_up)):
-        value = states.terms.range_values[r, record]
-        low, high = states.low[i, r], states.high[i, r]
-        weight += states.terms.range_down[r] * max(low - value, 0.0) + states.terms.range_up[
-            r
-        ] * max(value - high, 0.0)
-    for s in range(len(states.terms.set_sizes)):
-        if not holds(states, i, s, states.terms.set_codes[s, record]):
-            at = states.terms.set_start[s] + states.counts[i, s]
-            weight += rise_between(states.terms.set_losses[at], states.terms.set_losses[at + 1])
-    for p in range(len(states.terms.pair_sizes)):
-        code, low, high = (
-            states.terms.pair_codes[p, record],
-            states.pair_low[i, p],
-            states.pair_high[i, p],
-        )
-        now = ends_loss(states.terms, p, low, high)
-        weight += rise_between(now, ends_loss(states.terms, p, min(low, code), max(high, code)))
+    terms, tables, weight = states.terms, states.terms.tables, 0.0
+    for r in range(len(tables.range_low)):
+        value = terms.range_values[r, record]
+        below, above = states.low[i, r] - value, value - states.high[i, r]
+        weight += -tables.range_low[r] * max(below, 0.0) + tables.range_high[r] * max(above, 0.0)
+    for s in range(len(tables.set_sizes)):
+        if not holds(states, i, s, terms.set_codes[s, record]):
+            weight += value_rise(states, i, s)
+    for p in range(len(tables.pair_sizes)):
+        code, low, high = terms.pair_codes[p, record], states.pair_low[i, p], states.pair_high[i, p]
+        now = ends_loss(tables, p, low, high)
+        weight += _rise(now, ends_loss(tables, p, min(low, code), max(high, code)))
     return weight
 
 
@@ -298,26 +284,18 @@ def fill_table(states: SetStates, i: int, table: Floats) -> None:
 
     Complexity: O(number of values) time.
     """
-    sets = len(states.terms.set_sizes)
+    tables, start = states.terms.tables, states.terms.table_start
+    sets = len(tables.set_sizes)
     for s in range(sets):
-        begin, count = states.terms.table_start[s], states.counts[i, s]
-        rise = 0.0
-        if count < states.terms.set_sizes[s]:
-            at = states.terms.set_start[s] + count
-            rise = rise_between(states.terms.set_losses[at], states.terms.set_losses[at + 1])
-        table[begin : begin + states.terms.set_sizes[s]] = rise
-        for place in range(states.list_start[s], states.list_start[s] + count):
-            table[begin + states.listed[i, place]] = 0.0
-    for p in range(len(states.terms.pair_sizes)):
-        begin, low, high = (
-            states.terms.table_start[sets + p],
-            states.pair_low[i, p],
-            states.pair_high[i, p],
-        )
-        now = ends_loss(states.terms, p, low, high)
-        for code in range(states.terms.pair_sizes[p]):
-            after = ends_loss(states.terms, p, min(low, code), max(high, code))
-            table[begin + code] = rise_between(now, after)
+        table[start[s] : start[s + 1]] = value_rise(states, i, s)
+        for place in range(states.list_start[s], states.list_start[s] + states.counts[i, s]):
+            table[start[s] + states.listed[i, place]] = 0.0
+    for p in range(len(tables.pair_sizes)):
+        low, high = states.pair_low[i, p], states.pair_high[i, p]
+        now = ends_loss(tables, p, low, high)
+        for code in range(tables.pair_sizes[p]):
+            after = ends_loss(tables, p, min(low, code), max(high, code))
+            table[start[sets + p] + code] = _rise(now, after)
 
 
 @kernel
@@ -340,9 +318,10 @@ def weigh(
     terms, end = states.terms, begin + len(weights)
     weights[:] = 0.0
     # What it costs to widen the range downwards and upwards.
-    for r in range(len(terms.range_up)):
+    tables = terms.tables
+    for r in range(len(tables.range_low)):
         low, high = states.low[i, r], states.high[i, r]
-        down, up = terms.range_down[r], terms.range_up[r]
+        down, up = -tables.range_low[r], tables.range_high[r]
         column = values[r, begin:end]
         for at in range(len(weights)):
             below, above = low - column[at], column[at] - high
@@ -350,8 +329,8 @@ def weigh(
                 above if above > 0.0 else 0.0
             )
     # Penalties of set and pair terms are in the table, by value.
-    sets = len(terms.set_sizes)
-    for term in range(sets + len(terms.pair_sizes)):
+    sets = len(tables.set_sizes)
+    for term in range(sets + len(tables.pair_sizes)):
         codes = set_codes[term, begin:end] if term < sets else pair_codes[term - sets, begin:end]
         entries = table[terms.table_start[term] : terms.table_start[term + 1]]
         for at in range(len(weights)):

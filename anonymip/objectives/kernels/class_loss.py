@@ -6,7 +6,7 @@ row types in whatever order the caller arranges; attributes that the loss ignore
 
 from __future__ import annotations
 
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import numpy as np
 
@@ -115,21 +115,8 @@ def range_loss(tables: LossTables, r: int, low: float, high: float) -> float:
     return tables.range_high[r] * (high - low) + slope * low
 
 
-class EndLosses(Protocol):
-    """Whatever has losses by lowest and highest rank in the form of :class:`LossTables`."""
-
-    @property
-    def pair_sizes(self) -> Ints: ...  # noqa: D102
-    @property
-    def pair_strides(self) -> Ints: ...  # noqa: D102
-    @property
-    def pair_start(self) -> Ints: ...  # noqa: D102
-    @property
-    def pair_losses(self) -> Floats: ...  # noqa: D102
-
-
 @kernel
-def ends_loss(tables: EndLosses, p: int, low: int, high: int) -> float:
+def ends_loss(tables: LossTables, p: int, low: int, high: int) -> float:
     """Return the loss of a cell by its lowest and its highest rank in O(1)."""
     start, stride = tables.pair_start[p], tables.pair_strides[p]
     if stride > 0:
@@ -144,7 +131,7 @@ def ends_loss(tables: EndLosses, p: int, low: int, high: int) -> float:
 
 
 @kernel
-def _largest_between(tables: EndLosses, p: int, low: int, high: int) -> float:
+def _largest_between(tables: LossTables, p: int, low: int, high: int) -> float:
     """Return the loss of the highest node over two neighbours of a range: two lines overlap."""
     start = tables.pair_start[p]
     if low == high:

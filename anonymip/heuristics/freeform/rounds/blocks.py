@@ -24,7 +24,7 @@ from anonymip.heuristics.freeform.set_growth import (
     SetTerms,
     fill_table,
     new_table,
-    rise_between,
+    value_rise,
     weigh,
 )
 from anonymip.runtime.arrays import Codes, Floats, Ints
@@ -99,7 +99,7 @@ def new_blocks(weights: PairWeights, places: Ints, *, published: bool, bounded: 
     """
     terms = weights.states.terms
     r, n = terms.range_values.shape
-    s, p = len(terms.set_sizes), len(terms.pair_sizes)
+    s, p = len(terms.set_codes), len(terms.pair_codes)
     length = _PUBLISHED if published else _ORIGINALS
     count = -(-n // length) if bounded else 0
     held, bounds = (0, 0) if published else (n, count)
@@ -149,7 +149,7 @@ def make_blocks(blocks: Blocks, weights: PairWeights) -> None:
         return
     for b in range((kept + blocks.length - 1) // blocks.length):
         held = blocks.items[b * blocks.length : min(kept, (b + 1) * blocks.length)]
-        for r in range(len(terms.range_up)):
+        for r in range(len(terms.range_values)):
             low, high = np.inf, -np.inf
             for record in held:
                 value = terms.range_values[r, record]
@@ -184,12 +184,12 @@ def _bound_codes(blocks: Blocks, terms: SetTerms, b: int, held: Ints) -> None:
     """Write which values and ranks a block of originals holds."""
     own = blocks.originals
     # Values that share a bit make a bound lower, never too high.
-    for s in range(len(terms.set_sizes)):
+    for s in range(len(terms.set_codes)):
         mask = np.uint64(0)
         for record in held:
             mask |= np.uint64(1) << np.uint64(terms.set_codes[s, record] & 63)
         own.masks[s, b] = mask
-    for p in range(len(terms.pair_sizes)):
+    for p in range(len(terms.pair_codes)):
         least, most = terms.pair_codes[p, held[0]], terms.pair_codes[p, held[0]]
         for record in held:
             least = min(least, terms.pair_codes[p, record])
@@ -204,10 +204,10 @@ def _fill_bounds(blocks: Blocks, weights: PairWeights, chooser: int, count: int)
     states, bounds = weights.states, blocks.bounds
     terms = states.terms
     bounds[:count] = 0.0
-    for r in range(len(terms.range_up)):
+    for r in range(len(terms.range_values)):
         # What it costs where the block lies below the chooser, and above it.
         low, high = states.low[chooser, r], states.high[chooser, r]
-        below, above = terms.range_down[r], terms.range_up[r]
+        below, above = -terms.tables.range_low[r], terms.tables.range_high[r]
         if blocks.published:
             low = high = terms.range_values[r, chooser]
             below, above = above, below
@@ -219,7 +219,7 @@ def _fill_bounds(blocks: Blocks, weights: PairWeights, chooser: int, count: int)
     if not blocks.published:
         _add_code_bounds(blocks, states, chooser, count)
         return
-    sets, begin = len(terms.set_sizes), blocks.penalties.begin
+    sets, begin = len(terms.set_codes), blocks.penalties.begin
     for term in range(len(begin)):
         if begin[term] >= 0:
             code = (
@@ -237,22 +237,18 @@ def _add_code_bounds(blocks: Blocks, states: SetStates, i: int, count: int) -> N
     """Add what the set of published record i pays for the cheapest values of each block."""
     bounds, own = blocks.bounds, blocks.originals
     # A block that shares no bit with the set holds only values that are new to it.
-    for s in range(len(states.terms.set_sizes)):
+    for s in range(len(states.terms.set_codes)):
         mask = np.uint64(0)
         begin = states.list_start[s]
         for place in range(begin, begin + states.counts[i, s]):
             mask |= np.uint64(1) << np.uint64(states.listed[i, place] & 63)
-        # A further value costs the same whichever it is.
-        rise = 0.0
-        if states.counts[i, s] < states.terms.set_sizes[s]:
-            at = states.terms.set_start[s] + states.counts[i, s]
-            rise = rise_between(states.terms.set_losses[at], states.terms.set_losses[at + 1])
+        rise = value_rise(states, i, s)
         masks = own.masks[s]
         for b in range(count):
             bounds[b] += rise if (masks[b] & mask) == np.uint64(0) else 0.0
-    for p in range(len(states.terms.pair_sizes)):
+    for p in range(len(states.terms.pair_codes)):
         low_code, high_code = states.pair_low[i, p], states.pair_high[i, p]
-        begin = states.terms.table_start[len(states.terms.set_sizes) + p]
+        begin = states.terms.table_start[len(states.terms.set_codes) + p]
         # The rank of the block within the range of the set or nearest to it: none costs less.
         for b in range(count):
             code = max(own.pair_low[p, b], min(low_code, own.pair_high[p, b]))
