@@ -430,9 +430,7 @@ def release_at_hand(
         remark += ": this method needs none"
     if found is None:
         raise stopped.nothing_found() from None
-    return retold(
-        found, problem, found.assignment, remark, stopped=stopped.reason, bound=found.bound
-    )
+    return retold(found, problem, remark=remark, stopped=stopped.reason, bound=found.bound)
 
 
 def release_without_memory(
