@@ -108,7 +108,7 @@ class SolverOptions:
         for name in self.solver_options:
             if not isinstance(name, str) or not name:
                 raise InputError(
-                    f"{argument('solver_options')} is {name!r}",
+                    f"solver_options is {name!r}",
                     remedy="Name each option by the solver's own name for it",
                 )
         if self.log is not None:
