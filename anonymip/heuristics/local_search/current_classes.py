@@ -232,10 +232,10 @@ def part_of(rules: ClassRules, size: int, loss: float) -> float:
 
 @kernel
 def _note(current: CurrentClasses, what: int, one: int, other: int, third: int) -> None:
-    """Note a change, if changes are noted."""
-    if len(current.notes) == 0:
-        return
+    """Note a change, as long as there is room."""
     at = current.cursor[NOTED]
+    if at >= len(current.notes):
+        return
     current.notes[at, 0], current.notes[at, 1] = what, one
     current.notes[at, 2], current.notes[at, 3] = other, third
     current.cursor[NOTED] += 1
@@ -326,7 +326,7 @@ def open_label(current: CurrentClasses) -> int:
 @kernel
 def _stamp(current: CurrentClasses, label: int) -> None:
     """Let the clock say when a class was changed."""
-    if len(current.notes):
+    if current.cursor[NOTED] < len(current.notes):
         current.old_losses[current.cursor[NOTED]] = current.losses[label]
     _note(current, UPDATED, label, current.changed[label], current.cursor[CLOCK])
     current.changed[label] = current.cursor[CLOCK]

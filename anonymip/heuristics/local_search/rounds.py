@@ -204,11 +204,11 @@ def iterate_classes(
     :mod:`~anonymip.heuristics.local_search.iterated`.
     """
     best = np.asarray(labels, np.int64)
-    start = lowest = 0.0
+    start = lowest = (0.0, 0.0)
     made, stopped = 0, budget.stop_reason()
     for cycle, (length, heat) in enumerate(cycles(steps, problem.n)):
         rounds = _Rounds(problem, best, budget, seed + cycle)
-        before = lowest if cycle else rounds.loss
+        before = lowest if cycle else rounds.standing
         start = start if cycle else before
         many = ITERATED.idle * (len(rounds.state.living()) + ITERATED.most)
         best, lowest, stopped = rounds.iterate(best, length, heat, visited)
@@ -216,7 +216,7 @@ def iterate_classes(
         idle = lowest >= before and rounds.done >= many
         if stopped is not None or not rounds.done or idle:
             break
-    gain = (start - lowest) / abs(start) if start else 0.0
+    gain = (start[0] - lowest[0]) / abs(start[0]) if start[0] else 0.0
     ended = "" if stopped is None else f", then {stopped.value}"
     return best, stopped, f"{made} trials gained {gain:.2%}{ended}"
 
@@ -271,20 +271,19 @@ class _Rounds:
 
     def iterate(
         self, given: Ints, steps: int, heat: float, visited: dict[bytes, Ints] | None
-    ) -> tuple[Ints, float, Stopped | None]:
-        """Make the trials of a cycle; return the best labels, their loss, and why it stopped early.
+    ) -> tuple[Ints, tuple[float, float], Stopped | None]:
+        """Make the trials of a cycle; return the best labels, their standing, why it stopped early.
 
         What a trial may lose falls with the steps that are left, so that the last ones only gain.
         """
         self._note_changes(len(given))
         random = self._random
         visits = Visits.of(self.state.rules.k, visited is not None)
-        labels, best, largest = given, self.loss, 0.0
-        mean, made = best / max(1, len(self.state.living())), 1
+        labels, best, largest = given, self.standing, 0.0
+        mean, made = best[0] / max(1, len(self.state.living())), 1
         if not self.state.rules.summed:
-            losses = self.state.current.losses[self.state.living()]
-            largest = float(losses.max(initial=0.0))
-            if largest == 0.0:
+            losses, largest = self.state.current.losses[self.state.living()], best[0]
+            if not len(losses) or largest == 0.0:
                 return labels, best, None
             mean = float(np.mean([weight_of(loss, largest) for loss in losses]))
         self._work.steps[1] = steps
@@ -296,14 +295,14 @@ class _Rounds:
             if len(middles) < (1 if lenders.shape[1] else 2):
                 break
             # Those that hold copies to lend are neighbours too, though they are not taken apart.
-            near = self._neighbours(self.state.living(), ITERATED.neighbours)
+            near = self._neighbours(self._with_lenders(middles), ITERATED.neighbours)
             trials = new_trials_work(self._points, near, middles, largest, lenders, random, visits)
             left = 1.0 - self._work.steps[0] / steps
             self._stopped = self._try(trials, heat * mean * left, visits.widest)
             made = int(trials.counts[0])
             self.done += made
-            if self.loss < best:
-                best, labels = self.loss, self.state.labels()
+            if self.standing < best:
+                best, labels = self.standing, self.state.labels()
             if visited is not None:
                 visits.hand_over(trials, self.state, visited)
         return labels, best, self._stopped
@@ -325,6 +324,14 @@ class _Rounds:
         if not self.state.rules.summed:
             small = small[np.argsort(-current.losses[small], kind="stable")]
         return small
+
+    def _with_lenders(self, middles: Ints) -> Ints:
+        """Return these classes and, where rows repeat, those that hold copies of one row alone."""
+        current, living = self.state.current, self.state.living()
+        if not self.state.rules.borrows:
+            return middles
+        alone = living[current.following[current.head[living]] < 0]
+        return np.union1d(middles, alone)
 
     def _try(self, trials: TrialsWork, heat: float, widest: int) -> Stopped | None:
         """Make the trials that were drawn."""
@@ -350,6 +357,14 @@ class _Rounds:
         stars = current.cursor[SUPPRESSED_COPIES]
         price = rules.suppression_price * stars if stars else 0.0
         return float((current.sizes[living] * losses).sum() + price)
+
+    @property
+    def standing(self) -> tuple[float, float]:
+        """Return what a better release has less of: the loss; the largest one, then the sum."""
+        if self.state.rules.summed:
+            return self.loss, 0.0
+        losses = self.state.current.losses[self.state.living()]
+        return float(losses.max(initial=-np.inf)), float(losses.sum())
 
     def _round(self) -> Stopped | None:
         """Look up the neighbours, and sweep over all classes while that gains."""

@@ -407,7 +407,8 @@ def _make_anew(
         first = trials.ends[at]
     first = 0
     for at in range(made):
-        label, size = trials.made[at], current.sizes[trials.made[at]]
+        label = trials.made[at]
+        size = rules.k if trials.fillers[at] >= 0 else trials.ends[at] - first
         # The neighbours of the one in the middle, the farthest of them replaced by the others made.
         for place in range(q):
             other = trials.made[q - 1 - place] if q - 1 - place < made else near[place]
@@ -516,8 +517,11 @@ def trials_step(
         trials.counts[0] += 1
         if len(trials.visited) > 0 and gain > -np.inf:
             _remember(current, trials)
-        # A draw of the logarithm lies below 0.
-        if gain > heat * np.log(trials.draws[trial, most]):
+        # A draw of the logarithm lies below 0. What was not all noted cannot be taken back: the
+        # best release is kept elsewhere.
+        if gain > heat * np.log(trials.draws[trial, most]) or current.cursor[NOTED] == len(
+            current.notes
+        ):
             trials.counts[1] += 1
             work.gain[0] = gained + gain
         else:
