@@ -308,7 +308,11 @@ class Microdata(Frozen):
         return numbers
 
     def take(
-        self, rows: NDArray[np.integer], columns: NDArray[np.integer] | None = None
+        self,
+        rows: NDArray[np.integer],
+        columns: NDArray[np.integer] | None = None,
+        *,
+        as_part: bool = False,
     ) -> Microdata:
         """Return a table of some of the records in which a loss is what it is in the whole table.
 
@@ -320,6 +324,9 @@ class Microdata(Frozen):
             Records, in the order wanted.
         columns
             (m,) all quasi-identifiers, in the order wanted; None for that of this table.
+        as_part
+            Whether records keep their rows in the original of this table, by which errors name
+            them; otherwise the original has the records taken alone, numbered from 0.
         """
         frame = self.frame.iloc[rows].reset_index(drop=True)
         codes, values = self.codes[rows], self.values[rows]
@@ -333,11 +340,11 @@ class Microdata(Frozen):
         return self._copied(
             self.__dict__.keys() - {given.name for given in dataclasses.fields(self)},
             frame=frame,
-            original=frame,
+            original=self.original if as_part else frame,
             kind=self.kind,
             attributes=attributes,
             **Encoded(levels, codes, values, beyond)._asdict(),
-            rows=self.rows[rows],
+            rows=self.rows[rows] if as_part else np.arange(len(frame)),
         )
 
     def row_types(self, columns: Sequence[int] | None = None) -> RowTypes:

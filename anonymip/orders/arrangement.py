@@ -46,7 +46,11 @@ class OrderedByValues:
             keys += [_ranks(microdata, name) for name in microdata.counted]
         ordered = np.lexsort(keys[::-1])
         records = ordered[np.random.default_rng(_SEED).permutation(microdata.n)].astype(np.int64)
-        return cls(problem, problem.replace(microdata=microdata.take(records, columns)), records)
+        return cls(
+            problem,
+            problem.replace(microdata=microdata.take(records, columns, as_part=True)),
+            records,
+        )
 
     def places(self, assignment: Assignment) -> Assignment:
         """Return classes of the given problem in this order; what else is given as it is."""

@@ -32,6 +32,7 @@ from anonymip import (
     solve,
     verify,
 )
+from anonymip.experiments.records import sets_of
 from anonymip.instances.readers import as_pandas
 from anonymip.privacy.reading.text_tables import read_table as read_to_verify
 
@@ -359,6 +360,22 @@ def test_microdata_and_a_pickle_keep_the_kind(kind: str) -> None:
     for one in (data, pickle.loads(pickle.dumps(data)), data.take(np.arange(6))):
         release = publish(solve(Problem(one, 3), "mondrian"))
         assert type(release.frame) is type(frame)
+
+
+def test_a_part_of_a_table_is_a_table_of_its_own() -> None:
+    """Its original has the records taken, numbered from 0; it is told, published and verified."""
+    frame = pd.DataFrame({"age": [30, 31, None, 40, 41, 42], "id": list("abcdef")})
+    data = Microdata(frame, (Attribute("age"),), keep=("id",), table=TableFormat(policy="drop"))
+    records = np.array([4, 3, 2, 0])  # the third row is no record
+    assert data.take(records, as_part=True).rows.tolist() == [5, 4, 3, 0]
+    part = data.take(records)
+    assert part.rows.tolist() == [0, 1, 2, 3]
+    assert part.original["id"].tolist() == list("feda")
+    solution = solve(Problem(part, 2), "mondrian")
+    assert sets_of(solution)["groups"] == solution.classes.labels.tolist()
+    release = publish(solution, keep_order=True)
+    assert release.frame["id"].tolist() == list("feda")
+    assert verify(part.original, release.frame, release.manifest).ok
 
 
 @pytest.mark.parametrize("policy", ["drop", "category"])

@@ -271,7 +271,7 @@ class ClassLinks:
             codes = problem.microdata.counted_codes[records]
             if problem.diversity.lacking(codes) is not None:
                 return None
-        return problem.replace(microdata=problem.microdata.take(records))
+        return problem.replace(microdata=problem.microdata.take(records, as_part=True))
 
     def _start(self, part: Problem, budget: Budget | None) -> Classes | None:
         """Return the classes carried over with sets of k of the others; None if that breaks rules.

@@ -121,7 +121,7 @@ def _solved_again(
     before = labels[places]
     if len(np.unique(before)) < 2:
         return False
-    part = problem.replace(microdata=problem.microdata.take(records[places]))
+    part = problem.replace(microdata=problem.microdata.take(records[places], as_part=True))
     try:
         solved = solve_small(part, budget=budget, seed=seed)
     except NoSolution:
@@ -236,7 +236,9 @@ class Segment:
 
         Raises InputError if these records are no problem by themselves: they lack the diversity.
         """
-        part = self.problem.replace(microdata=self.problem.microdata.take(self.records))
+        part = self.problem.replace(
+            microdata=self.problem.microdata.take(self.records, as_part=True)
+        )
         return replace(self, problem=part, records=np.arange(len(self.records)))
 
 

@@ -188,4 +188,6 @@ def _leaving(
 
 def without(problem: Problem, kept: Ints) -> Problem:
     """Return the problem of some of the records, none of which may be suppressed."""
-    return problem.replace(microdata=problem.microdata.take(kept), recoding=EquivalenceClasses())
+    return problem.replace(
+        microdata=problem.microdata.take(kept, as_part=True), recoding=EquivalenceClasses()
+    )

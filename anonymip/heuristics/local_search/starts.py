@@ -126,7 +126,7 @@ def with_the_rest(problem: Problem, labels: Ints, budget: Budget, seed: int) -> 
     """Return a release of some classes (n,) where the rows left have classes of k-member."""
     watch, left = Stopwatch(), np.flatnonzero(labels == SUPPRESSED)
     if len(left) >= problem.k:
-        part = problem.replace(microdata=problem.microdata.take(left))
+        part = problem.replace(microdata=problem.microdata.take(left, as_part=True))
         grown = make_start(part, _ONE[0], "", budget, seed).assignment
         assert isinstance(grown, Classes)
         kept, labels = labels.max() + 1, labels.copy()
