@@ -12,6 +12,16 @@ box for each record, so that originals are covered. Its columns are priced by
 :mod:`anonymip.enumeration.boxes`; the prices lie between the duals of the restricted program and
 the best so far [1]_.
 
+With k-concealment a match lies in an assignment if a way of matches leads back. Let C be any
+records, and i one of them. If no box of C covers a record outside, no way that left C would lead
+back, and k boxes of C cover i. Hence, with e records equal to i and less than k,
+
+    boxes of C that leave C  +  boxes of C, not of i, that cover i / (k - e)  >=  1.
+
+Such rows, with prices of their own, are put for the groups in which records grow together, the
+nearest first (single linkage). These are nested, so what a box has from leaving groups is what its
+farthest record has.
+
 References
 ----------
 .. [1] A. Pessoa, R. Sadykov, E. Uchoa, F. Vanderbeck: Automation and combination of linear-
@@ -28,7 +38,8 @@ from math import fsum
 from types import MappingProxyType
 
 import numpy as np
-from scipy.sparse import csc_array
+from scipy.cluster.hierarchy import linkage
+from scipy.sparse import csc_array, vstack
 
 from anonymip.effort import check_effort
 from anonymip.enumeration.boxes import box_rows, new_box_search, price_boxes
@@ -36,7 +47,7 @@ from anonymip.objectives.language.record import cells_of_sets
 from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings.registry import published_form
-from anonymip.runtime.arrays import Flags, Floats
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.runtime.stepping import run_in_steps
@@ -60,6 +71,11 @@ class CoverNumbers:
     #: Gap to the linear program at which the rounds end, relative.
     gap: Mapping[str, float] = field(
         default_factory=lambda: MappingProxyType({"quick": 5e-2, "normal": 2e-2, "thorough": 2e-3})
+    )
+    #: Types and levels that pricing looks at, by effort, after which no further round begins: 300
+    #: mixed census records with k = 5 take 1.3e10 for k-concealment, in about 45 seconds.
+    work: Mapping[str, float] = field(
+        default_factory=lambda: MappingProxyType({"quick": 2e9, "normal": 1.5e10, "thorough": 8e10})
     )
     slack: float = 5e-4  # what a box has to gain to be looked for, as a share of the bound a record
     nodes: int = 20_000  # most nodes around a record, by effort
@@ -103,12 +119,70 @@ def cover_bound(
     if not is_priced(problem, effort):
         return None
     program = _BoxProgram(problem, budget)
-    closed = program.run(NUMBERS.rounds[effort], NUMBERS.gap[effort])
+    closed = program.run(effort)
     if program.best == -np.inf:
         return None
     remarks = () if closed else ("cut short",)
     method = under_assumptions(problem, "prices of originals", *remarks)
     return Bound(program.best, method, "argument", watch.seconds)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups of records that a match leaves, or that hide one of them by themselves.
+
+    `members`: (q, t) bool, the row types of each group; nested, or without a common one. `hidden`:
+    (q,) the type that is hidden. `share`: (q,) what a box of another type that covers it counts.
+    """
+
+    members: Flags
+    hidden: Ints
+    share: Floats
+
+    @classmethod
+    def of(cls, problem: Problem, least: int) -> Groups:
+        """Return the groups of a problem; none but with k-concealment. Complexity: O(t^2 m)."""
+        types, k = problem.microdata.row_types(), problem.k
+        first, counts = types.first, types.counts
+        t = len(first)
+        if published_form(problem.recoding) != "k-concealment" or t < 2:
+            return cls(np.zeros((0, t), np.bool_), np.zeros(0, np.int64), np.zeros(0))
+        i, j = np.triu_indices(t, 1)
+        pairs = np.stack([first[i], first[j]], axis=1)
+        losses = problem.compiled.record_losses(cells_of_sets(problem.microdata, pairs))
+        near = np.full((t, t), np.inf)
+        near[i, j] = near[j, i] = losses
+        members, hidden = np.eye(2 * t - 1, t, dtype=np.bool_), np.arange(2 * t - 1)
+        for place, (one, other) in enumerate(linkage(losses - losses.min(), "single")[:, :2]):
+            both = members[int(one)] | members[int(other)]
+            members[t + place] = both
+            # Least is likely to be hidden by others of the group who is farthest from them.
+            inside = np.flatnonzero(both)
+            farthest = near[np.ix_(inside, inside)].min(axis=1).argmax()
+            hidden[t + place] = inside[farthest]
+        # Alone, a record has to cover another anyway; the last group holds all.
+        kept = np.flatnonzero((members @ counts >= least) & ~members.all(axis=1))
+        missing = k - counts[hidden[kept]]
+        kept, missing = kept[missing > 0], missing[missing > 0]
+        small = members[kept] @ counts < k
+        return cls(members[kept], hidden[kept], np.where(small, 0.0, 1.0 / missing))
+
+    def rows(self, boxes: Flags, owners: Ints) -> Floats:
+        """Return (q, b) what boxes (b, t), chosen by types (b,), count for each group."""
+        leaves = (~self.members @ boxes.T).astype(np.float64)
+        covers = boxes.T[self.hidden] & (self.hidden[:, None] != owners)
+        return (leaves + covers * self.share[:, None]) * self.members[:, owners]
+
+    def priced(self, originals: Floats, groups: Floats) -> tuple[Floats, Floats]:
+        """Return (t, t) what a box of each type has for covering and for leaving by each type.
+
+        `originals`: (t,) prices of covering. `groups`: (q,) of groups.
+        """
+        covering = np.tile(originals, (len(originals), 1))
+        paid = (self.members * (groups * self.share)[:, None]).T
+        paid[self.hidden, np.arange(len(groups))] = 0.0
+        np.add.at(covering.T, self.hidden, paid.T)
+        return covering, (self.members * groups[:, None]).T @ ~self.members
 
 
 class _BoxProgram:
@@ -124,21 +198,24 @@ class _BoxProgram:
         self._own = self._losses_of(np.eye(t, dtype=np.bool_))
         self._boxes, self._losses = np.ones((1, t), np.bool_), self._losses_of(np.ones((1, t)) > 0)
         self._known = {self._boxes[0].tobytes()}
-        # A row for each original that is covered, and one for each record that chooses.
-        sides = np.concatenate([np.full(t, float(problem.k)), self._counts])
-        upper = np.concatenate([np.full(t, np.inf), self._counts])
+        self._groups = Groups.of(problem, self._least)
+        # A row for each original that is covered, for each record that chooses, for each group.
+        q = len(self._groups.members)
+        sides = np.concatenate([np.full(t, float(problem.k)), self._counts, np.ones(q)])
+        upper = np.concatenate([np.full(t, np.inf), self._counts, np.full(q, np.inf)])
         self._program = GrowingProgram(sides, upper)
         self._taken: set[tuple[int, int]] = set()
         self._add_columns([(0, row) for row in range(t)])
-        self._prices = np.zeros(t)
+        #: Prices of originals, and of groups.
+        self._prices = np.zeros(t + q)
         #: The best bound so far.
         self.best = -np.inf
 
-    def run(self, rounds: int, gap: float) -> bool:
+    def run(self, effort: str) -> bool:
         """Raise the bound; return whether it reached the linear program, but for a gap."""
-        t = len(self._first)
+        t, rounds, gap = len(self._first), NUMBERS.rounds[effort], NUMBERS.gap[effort]
         # Without prices first: every record then has the box that loses least.
-        if not self._price(np.zeros(t), np.full(t, np.inf), 0.0):
+        if not self._price(np.zeros_like(self._prices), np.full(t, np.inf), 0.0):
             return False
         for done in range(rounds):
             answer = self._program.solve(self._budget)
@@ -146,27 +223,32 @@ class _BoxProgram:
                 return False
             if answer.value - self.best <= gap * abs(answer.value):
                 return True
-            duals = np.maximum(answer.duals[:t], 0.0)
+            if self._search.work[0] > NUMBERS.work[effort]:
+                return False
+            duals = np.maximum(np.concatenate([answer.duals[:t], answer.duals[2 * t :]]), 0.0)
             self._budget.report("prices of originals", done=done, total=rounds)
             for share in (NUMBERS.share, 1.0):
                 prices = (1.0 - share) * self._prices + share * duals
                 slack = NUMBERS.slack * max(self.best, 0.0) / self._problem.n
-                if not self._price(prices, self._targets(prices), slack):
+                targets = self._reduced(prices).min(axis=0) - self._own
+                if not self._price(prices, targets, slack):
                     return False
                 # Where the mixed prices tell the program nothing, its own duals are looked at.
-                if self._add_cheaper(duals, answer.duals[t:]):
+                if self._add_cheaper(self._reduced(duals) - answer.duals[t : 2 * t]):
                     break
         return False
 
     def _price(self, prices: Floats, targets: Floats, slack: float) -> bool:
         """Look for cheaper boxes and bound the loss; return whether time did not end."""
-        t = len(prices)
+        t = len(self._first)
         lowest, found = np.zeros(t), np.zeros((t, t), np.bool_)
+        covering, leaving = self._groups.priced(prices[:t], prices[t:])
         step = partial(
             price_boxes,
             self._rows,
             self._search,
-            prices,
+            covering,
+            leaving,
             self._least,
             targets,
             slack,
@@ -178,7 +260,7 @@ class _BoxProgram:
         if run_in_steps(step, t, self._budget, "pricing boxes") is not None:
             return False
         least = self._counts * (self._own + lowest)
-        value = fsum([*(self._problem.k * prices), *least])
+        value = fsum([*(self._problem.k * prices[:t]), *prices[t:], *least])
         # Sums of rounded terms: what rounding may have added is taken off.
         size = np.abs(self._own).max(initial=0.0) + prices.sum() + np.abs(self._losses).max()
         value -= LOSS_RELATIVE * self._problem.n * float(size) + self._problem.rounding
@@ -191,15 +273,16 @@ class _BoxProgram:
                 self._losses = np.concatenate([self._losses, self._losses_of(box[None])])
         return True
 
-    def _targets(self, prices: Floats) -> Floats:
-        """Return (t,) what the best known box around each type costs less prices."""
-        reduced = self._losses - self._boxes @ prices
-        return np.where(self._boxes, reduced[:, None], np.inf).min(axis=0) - self._own
+    def _reduced(self, prices: Floats) -> Floats:
+        """Return (b, t) what each box costs less prices, if a record of each type chooses it."""
+        t = len(self._first)
+        covering, _ = self._groups.priced(prices[:t], prices[t:])
+        leaves = (self._boxes @ ~self._groups.members.T) * prices[t:]
+        reduced = self._losses[:, None] - self._boxes @ covering.T - leaves @ self._groups.members
+        return np.where(self._boxes, reduced, np.inf)
 
-    def _add_cheaper(self, duals: Floats, chosen: Floats) -> int:
-        """Add columns of known boxes whose reduced costs are negative; return how many."""
-        reduced = (self._losses - self._boxes @ duals)[:, None] - chosen
-        reduced[~self._boxes] = np.inf
+    def _add_cheaper(self, reduced: Floats) -> int:
+        """Add columns of known boxes whose reduced costs (b, t) are negative; return how many."""
         cheaper = []
         for box, costs in enumerate(reduced):
             limit = -1e-9 * max(1.0, abs(self._losses[box]))
@@ -214,11 +297,10 @@ class _BoxProgram:
         if new:
             self._taken.update(new)
             chosen, owners = np.array(new, np.int64).T
-            t = len(self._first)
-            covered = np.zeros((2 * t, len(new)))
-            covered[:t] = self._boxes[chosen].T
-            covered[t + owners, np.arange(len(new))] = 1.0
-            self._program.add_columns(self._losses[chosen], csc_array(covered))
+            boxes = self._boxes[chosen]
+            parts = boxes.T, np.eye(len(self._first))[:, owners], self._groups.rows(boxes, owners)
+            rows = vstack([csc_array(part.astype(np.float64)) for part in parts], format="csc")
+            self._program.add_columns(self._losses[chosen], rows)
         return len(new)
 
     def _losses_of(self, boxes: Flags) -> Floats:

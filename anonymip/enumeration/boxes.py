@@ -134,6 +134,7 @@ class BoxSearch(Packed):
     distance: Annotated[Floats, "t"]
     order: Annotated[Ints, "t"]
     box: Annotated[Flags, "levels"]  # the levels of the best box so far
+    least_cost: Annotated[Floats, "depth, t"]  # what boxes cost that take in a candidate, by flows
     work: Annotated[Floats, "1"]  # types and levels looked at
 
 
@@ -341,10 +342,19 @@ def _bound_box(
 
 
 @kernel
-def _list_candidates(rows: BoxRows, search: BoxSearch, depth: int, own: int, slack: float) -> None:
-    """List the types that a box may take in, the farthest first, and rule out all others.
+def _list_candidates(
+    rows: BoxRows,
+    search: BoxSearch,
+    rewards: Floats,
+    depth: int,
+    own: int,
+    value: float,
+    limit: float,
+) -> None:
+    """List the types that a box may take in, and rule out all others.
 
-    `slack`: what the levels of a type may leave of capacity.
+    Those of the highest reward come first, of these the farthest. `rewards`: (t,) of each type.
+    `value`: what boxes cost at least. `limit`: what they may cost.
     """
     opened, count = search.opened[depth], 0
     for kind in range(len(rows.counts)):
@@ -352,19 +362,54 @@ def _list_candidates(rows: BoxRows, search: BoxSearch, depth: int, own: int, sla
             continue
         far = _far(rows, search, opened, own, kind, search.cost)
         room = _far(rows, search, opened, own, kind, search.room)
-        if room >= slack:
+        if value + room >= limit:
             search.ruled_out[depth, kind] = True
             continue
         search.distance[kind] = -far
+        search.left[kind] = value + room
         search.candidates[depth, count] = kind
         count += 1
-    listed, farness = search.candidates[depth, :count].copy(), np.empty(count)
+    listed, key = search.candidates[depth, :count].copy(), np.empty(count)
     for at in range(count):
-        farness[at] = search.distance[listed[at]]
-    order = stable_order(farness)
+        key[at] = search.distance[listed[at]]
+    listed = listed[stable_order(key)]
     for at in range(count):
-        search.candidates[depth, at] = listed[order[at]]
+        key[at] = -rewards[listed[at]]
+    listed = listed[stable_order(key)]
+    for at in range(count):
+        search.candidates[depth, at] = listed[at]
+        search.least_cost[depth, at] = search.left[listed[at]]
     search.held[depth], search.place[depth] = count, 0
+
+
+@kernel
+def _highest_reward(
+    rows: BoxRows, search: BoxSearch, rewards: Floats, depth: int, own: int
+) -> float:
+    """Return the highest reward (t,) of types that are covered or that a box may take in."""
+    highest = 0.0
+    for kind in range(len(rewards)):
+        if rewards[kind] > highest and (
+            not search.ruled_out[depth, kind] or not _needs(rows, search.opened[depth], own, kind)
+        ):
+            highest = rewards[kind]
+    return highest
+
+
+@kernel
+def _weigh_box(
+    rows: BoxRows, search: BoxSearch, prices: Floats, rewards: Floats, own: int
+) -> tuple[float, float, int]:
+    """Return what the levels of a box cost less prices (t,), its reward, and how many it covers."""
+    loss, reward, size = 0.0, 0.0, 0
+    for level in range(len(search.box)):
+        loss += search.cost[level] if search.box[level] else 0.0
+    for kind in range(len(prices)):
+        if not _needs(rows, search.box, own, kind):
+            size += rows.counts[kind]
+            loss -= prices[kind]
+            reward = max(reward, rewards[kind])
+    return loss, reward, size
 
 
 @kernel
@@ -389,6 +434,7 @@ def price_boxes(
     rows: BoxRows,
     search: BoxSearch,
     prices: Floats,
+    rewards: Floats,
     least: int,
     targets: Floats,
     slack: float,
@@ -400,13 +446,15 @@ def price_boxes(
 ) -> int:
     """Find boxes around up to `amount` further types; return how many types are done.
 
-    `prices`: (t,) of covering each type, at least 0. `least`: records of a box. `targets`: (t,)
-    cost less prices of a known box. `slack`: a box is looked for that is cheaper by as much.
-    `nodes`: most nodes around a type. `lowest`: (t,) gets what no box is below. `found`: (t, t)
-    gets the types that a cheaper box covers; nothing where there is none. `cursor`: (1,) types
-    done.
+    `prices`: (t, t) what a box around each type has for covering each, at least 0. `rewards`:
+    (t, t) at least 0, of which a box has the highest of those that it covers, and none for its own
+    type. `least`: records of a box. `targets`: (t,) cost less prices and reward of a known box.
+    `slack`: a box is looked for that is cheaper by as much. `nodes`: most nodes around a type.
+    `lowest`: (t,) gets what no box is below. `found`: (t, t) gets the types that a cheaper box
+    covers; nothing where there is none. `cursor`: (1,) types done.
 
-    Complexity: a maximum flow a node; nodes exponential in `least` at worst, one for `least` 1.
+    Complexity: a maximum flow a node; nodes exponential in `least` at worst, one for `least` 1
+    without rewards.
     """
     for own in range(cursor[0], min(cursor[0] + amount, len(prices))):
         _open_levels(rows, search, own)
@@ -419,38 +467,53 @@ def price_boxes(
                 # A new node: its bound, and the best box that the flow tells.
                 fresh, seen = False, seen + 1
                 search.held[depth] = search.place[depth] = 0
-                value = _bound_box(rows, search, prices, depth, own, limit)
-                if value >= limit:
+                most = _highest_reward(rows, search, rewards[own], depth, own)
+                value = _bound_box(rows, search, prices[own], depth, own, limit + most)
+                if value - most >= limit:
                     depth -= 1
                     continue
                 if seen > nodes:
-                    given_up = min(given_up, value)
+                    given_up = min(given_up, value - most)
                     depth -= 1
                     continue
-                loss, size = 0.0, 0
-                for level in range(len(search.box)):
-                    search.box[level] = search.opened[depth, level] or search.level_seen[level] == 1
-                    loss += search.cost[level] if search.box[level] else 0.0
-                for kind in range(len(prices)):
-                    if not _needs(rows, search.box, own, kind):
-                        size += rows.counts[kind]
-                        loss -= prices[kind]
-                if size >= least:
-                    # Of the size asked for: it is the best of all around these levels.
-                    if loss < limit:
-                        best = loss
+                # Where the box may have no higher reward, it is the best around these levels. Else
+                # it is one box, as is that of these levels alone, and others take in more.
+                ended = False
+                for further in (True, False):
+                    for level in range(len(search.box)):
+                        search.box[level] = search.opened[depth, level] or (
+                            further and search.level_seen[level] == 1
+                        )
+                    loss, reward, size = _weigh_box(rows, search, prices[own], rewards[own], own)
+                    if size >= least and loss - reward < best - slack:
+                        best = loss - reward
                         for kind in range(len(prices)):
                             found[own, kind] = not _needs(rows, search.box, own, kind)
-                    given_up = min(given_up, max(value, best - slack))
+                    if size >= least and reward >= most:
+                        ended = True
+                        break
+                if ended:
+                    given_up = min(given_up, max(value - most, best - slack))
                     depth -= 1
                     continue
-                _list_candidates(rows, search, depth, own, limit - value)
-            # The next type that the box takes in; the farther ones are ruled out by then.
+                limit = best - slack
+                _list_candidates(rows, search, rewards[own], depth, own, value, limit + most)
+            # The next type that the box takes in; those before it are ruled out by then.
             if search.place[depth] == search.held[depth]:
                 depth -= 1
                 continue
-            kind = search.candidates[depth, search.place[depth]]
+            at = search.place[depth]
+            kind = search.candidates[depth, at]
             search.place[depth] += 1
+            reward = rewards[own, kind]
+            for other in range(len(prices)):
+                if rewards[own, other] > reward and not _needs(
+                    rows, search.opened[depth], own, other
+                ):
+                    reward = rewards[own, other]
+            if search.least_cost[depth, at] - reward >= limit:
+                search.ruled_out[depth, kind] = True
+                continue
             _take_in(rows, search, depth, own, kind)
             depth, fresh = depth + 1, True
         lowest[own] = min(best - slack, given_up)

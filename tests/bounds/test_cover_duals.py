@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from anonymip import KK, Freeform, OneK, Problem, census, solve
 from anonymip.bounds.combinatorial import lower_bound_of, weaker_notion_bound
-from anonymip.bounds.cover_duals import cover_bound, is_priced
+from anonymip.bounds.cover_duals import Groups, cover_bound, is_priced
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
 from anonymip.enumeration.boxes import box_rows, new_box_search, price_boxes
 from anonymip.recodings import KConcealment, Recoding
@@ -50,33 +50,43 @@ def test_never_above_the_optimum_of_concealment(case: Case) -> None:
 @given(
     case=cases(largest=6, suppression=False),
     prices=st.lists(st.sampled_from((0.0, 0.1, 0.25, 0.7, 2.0)), min_size=6, max_size=6),
+    rewards=st.lists(st.sampled_from((0.0, 0.0, 0.2, 0.3, 1.5)), min_size=36, max_size=36),
     least=st.integers(1, 4),
 )
-def test_no_box_is_cheaper(case: Case, prices: list[float], least: int) -> None:
-    """Of all sets around a record the box that is found costs least; so do the losses of lines."""
+def test_no_box_is_cheaper(
+    case: Case, prices: list[float], rewards: list[float], least: int
+) -> None:
+    """Of all sets around a record the box that is found costs least; so do the losses of lines.
+
+    A reward is had once, the highest of those of the records that are covered.
+    """
     problem = case.problem()
     if not (problem.compiled.has_tables and problem.compiled.monotone):
         return
     rows = box_rows(problem)
     t, first = len(rows.counts), problem.microdata.row_types().first
     least = min(least, case.n)
-    weights, lowest, found = np.array(prices[:t]), np.zeros(t), np.zeros((t, t), np.bool_)
+    weights = np.array([np.roll(prices, own)[:t] for own in range(t)])
+    had = np.array(rewards).reshape(6, 6)[:t, :t].copy()
+    np.fill_diagonal(had, 0.0)
+    lowest, found = np.zeros(t), np.zeros((t, t), np.bool_)
     targets = np.full(t, np.inf)
     search = new_box_search(rows, least)
     cursor = np.zeros(1, np.int64)
-    price_boxes(rows, search, weights, least, targets, 0.0, 10**6, lowest, found, cursor, t)
+    price_boxes(rows, search, weights, had, least, targets, 0.0, 10**6, lowest, found, cursor, t)
     for own in range(t):
         others = [kind for kind in range(t) if kind != own]
         alone = case.set_loss((int(first[own]),))
         values = [
             case.set_loss(tuple(int(first[kind]) for kind in (own, *chosen)))
             - alone
-            - weights[[own, *chosen]].sum()
+            - weights[own, [own, *chosen]].sum()
+            - had[own, [own, *chosen]].max()
             for size in range(t)
             for chosen in combinations(others, size)
             if rows.counts[[own, *chosen]].sum() >= least
         ]
-        slack = 1e-9 * (1.0 + abs(alone) + weights.sum()) + case.slack(alone)
+        slack = 1e-9 * (1.0 + abs(alone) + weights[own].sum()) + case.slack(alone)
         assert lowest[own] <= min(values) + slack
         assert found[own, own]
         assert rows.counts[found[own]].sum() >= least
@@ -95,6 +105,38 @@ def test_by_hand() -> None:
     bound = cover_bound(case.problem().replace(recoding=OneK()), effort="thorough")
     assert bound is not None
     assert 1.0 <= bound.value <= 1.2
+
+
+def test_groups_are_nested() -> None:
+    """So the farthest record that a box covers tells which groups it leaves."""
+    problem = Problem(census(30, 5, seed=3, mixed=True), 4, KConcealment())
+    groups = Groups.of(problem, 2)
+    common = groups.members.astype(int) @ groups.members.T
+    sizes = groups.members.sum(axis=1)
+    assert len(groups.members) > 10
+    assert np.all((common == 0) | (common == np.minimum(sizes[:, None], sizes)))
+    assert groups.members[np.arange(len(sizes)), groups.hidden].all()
+    _, leaving = groups.priced(np.zeros(30), np.arange(1.0, len(sizes) + 1.0))
+    box = np.zeros(30, np.bool_)
+    box[[0, 7, 19]] = True
+    left = (~groups.members[:, box]).any(axis=1) & groups.members[:, 0]
+    assert leaving[0, box].max() == pytest.approx((np.flatnonzero(left) + 1.0).sum())
+
+
+@pytest.mark.parametrize(("n", "k", "seed"), [(60, 5, 0), (40, 3, 2), (80, 8, 4)])
+def test_matches_have_to_lead_back(
+    n: int, k: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Groups that a match leaves raise the bound of concealment, and not above a release."""
+    problem = Problem(census(n, 6, seed=seed, mixed=True), k, KConcealment())
+    bound = cover_bound(problem, effort="thorough")
+    release = solve(problem, "nearest-sets", bound=False)
+    none = Groups.of(problem.replace(recoding=KK()), k)
+    monkeypatch.setattr(Groups, "of", lambda *asked: none)
+    before = cover_bound(problem, effort="thorough")
+    assert bound is not None
+    assert before is not None
+    assert 1.02 * before.value < bound.value <= release.objective
 
 
 @pytest.mark.parametrize("recoding", [OneK(), KK(), KConcealment()])

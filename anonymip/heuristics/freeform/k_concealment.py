@@ -86,6 +86,8 @@ class Growth:
         self._states = new_states(set_terms(problem), problem.n)
         self._cells = exact_cells(problem.microdata)
         self._rows: list[Codes] = []
+        #: (n,) the record through which a way leads from each, and what taking it in costs.
+        self.next_ones, self.costs = np.arange(problem.n), np.zeros(problem.n)
 
     def run(self, budget: Budget) -> Stopped | None:
         """Grow until every original has k effective matches; return why it stopped earlier."""
@@ -133,9 +135,12 @@ class Growth:
         The next record is the one that it costs least to take in one from which a way leads
         already, as in Prim's algorithm. Complexity: O(n^2 m) time.
         """
-        cost, through = np.full(self._n, np.inf), np.full(self._n, -1)
-        step = partial(_reach_step, self._states, self._cells, self._losses, cost, through)
+        cost, through = np.full(self._n, np.inf), self.next_ones
+        through[:] = -1
+        reached = np.zeros(self._n, np.bool_)
+        step = partial(_reach_step, self._states, self._cells, self._losses, cost, through, reached)
         for record in wide:
+            through[record] = record
             step(record)
         for done in range(len(wide), self._n):
             reason = budget.stop_reason()
@@ -143,6 +148,7 @@ class Growth:
                 return reason
             nearest = int(cost.argmin())
             _check(cost[nearest] < np.inf)
+            self.costs[nearest] = cost[nearest]
             step(nearest)
             budget.report("leading ways to wide records", done=done, total=self._n)
         return None
@@ -259,16 +265,17 @@ def _reach_step(
     losses: Floats,
     cost: Floats,
     through: Ints,
+    reached: Flags,
     record: int,
 ) -> None:
     """Let a record take in the one that its way leads through, and others find theirs over it."""
-    if through[record] >= 0:
+    if through[record] != record:
         losses[record] += cost[record]
         take(states, record, through[record])
         widen(cells, record, through[record])
-    through[record], cost[record] = record, np.inf
+    reached[record], cost[record] = True, np.inf
     for i in range(len(cost)):
-        if through[i] != i:
+        if not reached[i]:
             grown = increase(states, i, record)
             if grown < cost[i]:
                 cost[i], through[i] = grown, record

@@ -77,7 +77,9 @@ def _ways(problem: Problem, effort: str, budget: Budget) -> Iterator[Callable[[]
     """Yield the ways that a notion has."""
     one_sided, name = isinstance(problem.recoding, OneK), problem.recoding.name
     if name == "k-concealment":
-        yield lambda: _reaching(problem, budget)
+        yield lambda: _reaching(problem, _widest(problem, None), budget)
+        for least in (1, 2):
+            yield partial(_cutting, problem, least, budget)
         return
     sets = None
     if problem.compiled.monotone and not one_sided:
@@ -137,13 +139,36 @@ def _losses(problem: Problem, sets: list[Ints]) -> Floats:
     return np.concatenate([problem.compiled.record_losses(one) for one in cells])
 
 
-def _reaching(problem: Problem, budget: Budget) -> _Found:
-    """Return k - 1 records that cover everything, and a way to them from all others."""
+def _reaching(problem: Problem, wide: list[int], budget: Budget) -> _Found:
+    """Return `wide` records that cover everything, and a way to them from all others."""
     growth = Growth(problem, by_loss=False)
-    wide = _widest(problem, None)
     growth.take_all(dict.fromkeys(wide, np.arange(problem.n)))
     stopped = growth.reach(np.array(wide), budget)
     return _finished(growth, stopped or growth.hide(budget))
+
+
+def _cutting(problem: Problem, least: int, budget: Budget) -> _Found:
+    """Return k - 1 records that cover everything, where the ways to one of them cost most.
+
+    Each takes the place of the dearest step of a way. `least`: records from which ways lead to each
+    of them, itself included. Alone it is hidden by one more of the others.
+    """
+    growth = Growth(problem, by_loss=False)
+    wide = _widest(problem, None)[:1]
+    stopped = growth.reach(np.array(wide), budget)
+    following = growth.next_ones.copy()
+    for i in np.argsort(-growth.costs, kind="stable").tolist():
+        if len(wide) == problem.k - 1 or stopped is not None:
+            break
+        cut = following.copy()
+        cut[i] = i
+        ends = cut
+        while (ends[ends] != ends).any():
+            ends = ends[ends]
+        if i not in wide and np.bincount(ends, minlength=problem.n)[[*wide, i]].min() >= least:
+            wide.append(i)
+            following = cut
+    return _reaching(problem, wide, budget)
 
 
 def _finished(growth: Growth, stopped: Stopped | None) -> _Found:
