@@ -147,19 +147,23 @@ class Groups:
         t = len(first)
         if published_form(problem.recoding) != "k-concealment" or t < 2:
             return cls(np.zeros((0, t), np.bool_), np.zeros(0, np.int64), np.zeros(0))
-        i, j = np.triu_indices(t, 1)
-        pairs = np.stack([first[i], first[j]], axis=1)
-        losses = problem.compiled.record_losses(cells_of_sets(problem.microdata, pairs))
         near = np.full((t, t), np.inf)
-        near[i, j] = near[j, i] = losses
+        for i in range(t - 1):
+            pairs = np.stack(np.broadcast_arrays(first[i], first[i + 1 :]), axis=1)
+            losses = problem.compiled.record_losses(cells_of_sets(problem.microdata, pairs))
+            near[i, i + 1 :] = near[i + 1 :, i] = losses
+        losses = near[np.triu_indices(t, 1)]
         members, hidden = np.eye(2 * t - 1, t, dtype=np.bool_), np.arange(2 * t - 1)
-        for place, (one, other) in enumerate(linkage(losses - losses.min(), "single")[:, :2]):
-            both = members[int(one)] | members[int(other)]
-            members[t + place] = both
+        alone = np.full(t, np.inf)  # what each loses with the nearest one of its group
+        for place, merged in enumerate(linkage(losses - losses.min(), "single")[:, :2]):
+            one, other = (np.flatnonzero(members[int(group)]) for group in merged)
+            between = near[np.ix_(one, other)]
+            alone[one] = np.minimum(alone[one], between.min(axis=1))
+            alone[other] = np.minimum(alone[other], between.min(axis=0))
+            both = np.concatenate([one, other])
+            members[t + place, both] = True
             # Least is likely to be hidden by others of the group who is farthest from them.
-            inside = np.flatnonzero(both)
-            farthest = near[np.ix_(inside, inside)].min(axis=1).argmax()
-            hidden[t + place] = inside[farthest]
+            hidden[t + place] = both[alone[both].argmax()]
         # Alone, a record has to cover another anyway; the last group holds all.
         kept = np.flatnonzero((members @ counts >= least) & ~members.all(axis=1))
         missing = k - counts[hidden[kept]]
