@@ -49,6 +49,9 @@ from anonymip.tolerances import same_loss
 #: Most of a time limit that goes to the bound before the method starts: to one that would begin
 #: anew where the method leaves time, and to the ladder, which goes on.
 _SHARE_OF_BOUND, _SHARE_OF_LADDER = 0.25, 0.5
+#: The same of the ladder in tables of so many records, where a method soon comes near to what it
+#: can and a sweep takes minutes.
+_LARGE, _SHARE_OF_LARGE = 300_000, 0.75
 
 
 def solve(
@@ -248,7 +251,8 @@ def _bound_in_advance(
     How long a bound takes is known when it is there: what it leaves of its share is the method's,
     which a share kept for it until the end would never be. What the method leaves is the ladder's.
     """
-    share = budget.share(_SHARE_OF_BOUND if ladder is None else _SHARE_OF_LADDER)
+    of_ladder = _SHARE_OF_LARGE if problem.n >= _LARGE else _SHARE_OF_LADDER
+    share = budget.share(_SHARE_OF_BOUND if ladder is None else of_ladder)
     with in_force(RunInForce(share)):
         if ladder is None:
             return bound_in_time(problem, effort=effort, budget=share), share.stop_reason() is None

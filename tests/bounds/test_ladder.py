@@ -320,11 +320,28 @@ def test_no_work_goes_into_a_sweep_that_is_cut_short(
 
     monkeypatch.setattr(RecordDuals, "ascend", watched)
     monkeypatch.setitem(ladder.NUMBERS.cells, "normal", (0.0, cells, cells))
-    numbers = np.random.default_rng(1).normal(size=(200, 6)).round(3)
-    frame = pd.DataFrame(numbers, columns=list("abcdef"))
-    bound_of(Problem(Microdata(frame, tuple(Attribute(name) for name in "abcdef")), 4))
+    bound_of(_measurements())
     assert swept
     assert all(swept[1:])
+
+
+@pytest.mark.parametrize(("cells", "sweeps"), [(2.4e5, False), (3e6, True)])
+def test_a_first_sweep_needs_work_for_all(
+    monkeypatch: pytest.MonkeyPatch, cells: float, *, sweeps: bool
+) -> None:
+    """With little for each row it would prove less than sums over pairs, which are known."""
+    monkeypatch.setitem(ladder.NUMBERS.cells, "quick", (0.0, 1e5, 1e5))
+    monkeypatch.setitem(ladder.NUMBERS.cells, "normal", (0.0, cells, cells))
+    bound = bound_of(_measurements())
+    assert ("dual ascent" in bound.method) is sweeps
+    monkeypatch.setattr(ladder, "NUMBERS", replace(ladder.NUMBERS, least_each=0))
+    assert (bound_of(_measurements()).value > bound.value) is False
+
+
+def _measurements() -> Problem:
+    numbers = np.random.default_rng(1).normal(size=(200, 6)).round(3)
+    frame = pd.DataFrame(numbers, columns=list("abcdef"))
+    return Problem(Microdata(frame, tuple(Attribute(name) for name in "abcdef")), 4)
 
 
 @pytest.mark.parametrize("cells", [1e3, 2e4, 2e5, 2e6])
