@@ -107,6 +107,8 @@ MACHINE_PATH = re.compile(rb"(?<![\w.:-])/(?:root/|(?:home|Users|mnt)/\w)|[A-Z]:
 MEGABYTE = 1_000_000
 #: A function of the package that is named, to be loaded on use.
 LAZY = re.compile(r"anonymip(\.\w+)*:\w+")
+#: Names heuristics of every wing as starts, and loads the one that is asked for.
+NAMES_STARTS = ("heuristics", "local_search", "starts")
 #: Lines of a file that needs no reason, and the words that give one.
 LONGEST, REASON = 600, "One file, since"
 
@@ -217,7 +219,9 @@ def wing_floor(room: tuple[str, ...], wing: str) -> int:
 def imports_of_sisters(path: Path, source: str) -> list[str]:
     """Return the imports of one file from wings beside its own that are not below it."""
     own, offences = module_of(path), []
-    for other in modules_imported(path, source):
+    named = [] if own == NAMES_STARTS else functions_named(source)
+    loaded = [tuple(name.split(".")[1:-1]) for _, name in named]
+    for other in [*modules_imported(path, source), *loaded]:
         shared = 0
         while shared < min(len(own), len(other)) and own[shared] == other[shared]:
             shared += 1
@@ -321,6 +325,8 @@ def test_imports_of_sisters_are_seen() -> None:
     assert len(imports_of_sisters(path, source)) == 1
     upwards = "from anonymip.privacy.checks import truth"
     assert len(imports_of_sisters(PACKAGE / "privacy" / "reading" / "cells.py", upwards)) == 1
+    named = 'HP = "anonymip.heuristics.freeform.nh:nh"'
+    assert len(imports_of_sisters(path, named)) == 1
     downwards = "from anonymip.heuristics.growing.repair import finish"
     assert imports_of_sisters(path, downwards) == []
 

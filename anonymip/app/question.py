@@ -1,4 +1,4 @@
-"""What a user asks of a table, as the command line, as Python and as the options of the command."""
+"""A question about a table, as the command line, as Python and as the options of the command."""
 
 from __future__ import annotations
 

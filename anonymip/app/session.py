@@ -1,4 +1,4 @@
-"""What a tab of the browser works on: table, schema, question and releases, in a private folder."""
+"""The work of a browser tab: table, schema, question and releases, in a private folder."""
 
 from __future__ import annotations
 

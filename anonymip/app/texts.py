@@ -1,4 +1,4 @@
-"""What the page says: all its words stand in texts.toml, so that a translation is a file."""
+"""The words of the page: all stand in texts.toml, so that a translation is a file."""
 
 from __future__ import annotations
 

@@ -260,6 +260,7 @@ def _choose_side(search: NearSearch, box: int, last: int, others: int) -> bool:
     tables, terms, boxes, sets = search.rows.tables, search.terms, search.boxes, search.boxes.sets
     ranges, kinds, pairs = sets.low.shape[1], sets.counts.shape[1], sets.pair_low.shape[1]
     line, most, side, cut = len(boxes.bounds), 0.0, -1, 0.0
+    # Ranges: what the set covers outside the inner values, below and above.
     for r in range(ranges):
         value, low, high = terms.values[last, r], sets.low[box, r], sets.high[box, r]
         more = tables.range_low[r] * (sets.low[line, r] - min(low, value))
@@ -270,6 +271,7 @@ def _choose_side(search: NearSearch, box: int, last: int, others: int) -> bool:
         if more > most:
             most, side, cut = more, ranges + r, high + _CUT * (sets.high[line, r] - high)
             cut = cut if cut < sets.high[line, r] else high
+    # Sets: the values that are new, cut by a picked type that has one.
     for s in range(kinds):
         start, word = tables.set_start[s], terms.set_words[last, s]
         own, bit = sets.counts[box, s], terms.set_bits[last, s]
@@ -283,6 +285,7 @@ def _choose_side(search: NearSearch, box: int, last: int, others: int) -> bool:
                     other, same = terms.set_words[row, s], terms.set_bits[row, s] == bit
                     if not (other == word and same) and _is_new(search, box, s, row):
                         most, side, cut = more, 2 * ranges + s, float(row)
+    # Pairs of ends: as ranges, with their own table of losses.
     for p in range(pairs):
         low, high, code = sets.pair_low[box, p], sets.pair_high[box, p], terms.pair_codes[last, p]
         down, up = min(low, code), max(high, code)

@@ -86,7 +86,7 @@ class Numbers:
     #: Shares of these duals that are proven one after the other, each with the share of what k
     #: records gain by it on average that a box is not looked into for: in tables with records far
     #: off all others most boxes are narrow ones among the crowd, which add next to nothing.
-    rungs: tuple[tuple[float, float], ...] = ((0.8, 0.6), (0.92, 0.2), (0.96, 0.08), (1.0, 0.04))
+    shares: tuple[tuple[float, float], ...] = ((0.8, 0.6), (0.92, 0.2), (0.96, 0.08), (1.0, 0.04))
     #: By which share a set's duals stay below its squared errors where they have to be lowered:
     #: around a set that they meet the boxes would have to be narrow.
     margin: float = 0.01
@@ -259,6 +259,7 @@ def halve(search: MeanSearch, level: int, mean: Floats) -> bool:
     types, terms = search.types, search.terms
     for a in range(points.shape[1]):
         half, middle = 0.5 * (high[a] - low[a]), 0.5 * (low[a] + high[a])
+        # What the chosen points lose by each of the three terms, and by their own mean.
         squares, apart, wide = 0.0, 0.0, 0.0
         for j in chosen:
             one = abs(points[j, a] - middle)
@@ -272,6 +273,7 @@ def halve(search: MeanSearch, level: int, mean: Floats) -> bool:
             kind = 0
         elif between > narrow:
             kind = 2
+        # Another term than the box had: its part of every sum is exchanged.
         before = search.terms_of[level, a]
         if kind != before:
             search.terms_of[level, a] = kind
@@ -284,6 +286,7 @@ def halve(search: MeanSearch, level: int, mean: Floats) -> bool:
         lost += 4.0 * _WIDTH * len(chosen) * half * half
         if lost > loses:
             widest, loses = a, lost
+    # The halved term leaves the sums: each half adds its own.
     search.split[level], search.side[level] = widest, 0
     kind = search.terms_of[level, widest]
     for place in range(begin, end):
@@ -456,7 +459,7 @@ class MeanDuals:
             return self._budget.stop_reason() is None
         program, duals = aims
         counts, k = self._types.counts, self._k
-        for share, worth in NUMBERS.rungs:
+        for share, worth in NUMBERS.shares:
             search = new_search(self._points, counts, share * duals, self.proven, k)
             gains = np.maximum(0.0, search.duals - search.floors)
             little = worth * k * float(gains @ counts) / float(counts.sum())

@@ -159,7 +159,7 @@ class Ladder:
     def __init__(self, problem: Problem, effort: str, budget: Budget) -> None:
         self._problem, self._effort, self._whole = problem, effort, budget
         self._watch = Stopwatch()
-        self._part, self._way = budget, self._rungs()
+        self._part, self._way = budget, self._steps()
         self._duals: RecordDuals | None = None
         self.best: Bound | None = None  # the highest bound so far
         #: The sets that the first effort with a program priced; None before its end, or without
@@ -193,7 +193,7 @@ class Ladder:
         self.ended = True
         return self.best
 
-    def _rungs(self) -> Iterator[Bound | None]:
+    def _steps(self) -> Iterator[Bound | None]:
         """Yield the bounds of the way, also where a budget ends a part; None after an effort."""
         problem, complete = self._problem, False
         while not complete:

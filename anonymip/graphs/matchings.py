@@ -107,7 +107,8 @@ def cycle_matching(
     Start from a permutation, whose pairs need not be edges. While a record has no valid match,
     take one of these at random; it takes a random open original, whose holder has to take another
     one, and so on until one takes what the first one gave up. No original is visited twice in
-    one walk; at a dead end the walk steps back. Then all records of the cycle are matched [1]_.
+    one walk; where no original is left, the walk steps back. Then all records of the cycle are
+    matched [1]_.
 
     `edges`: a graph with a perfect matching. `permutation`: (n,) a first original for each
     published record, all different. `order`: (n,) records in random order. `rng`: source of
@@ -137,13 +138,13 @@ def cycle_matching(
     for walk, first in enumerate(order):
         if valid[first]:
             continue
-        # Walk until some record takes what the first one gave up; dead ends are left backwards.
+        # Walk until some record takes what the first one gave up; without one left, step back.
         goal = matching[first]
         record = first
         parent[first] = -1
         tried[first] = 0
         while True:
-            # A dead end: who wanted the original of this record tries another one.
+            # None is left: who wanted the original of this record tries another one.
             if tried[record] == edges.left[record]:
                 record = parent[record]
                 if record < 0:
@@ -156,7 +157,7 @@ def cycle_matching(
             edges.members[place] = edges.members[begin]
             edges.members[begin] = original
             tried[record] += 1
-            # Seen in this walk: it lies on it already, or leads to a dead end.
+            # Seen in this walk: it lies on it already, or leads nowhere.
             if seen[original] == walk:
                 continue
             seen[original] = walk

@@ -1,4 +1,4 @@
-"""What numbers stand for the values of a column: calendar units, rounded and capped values.
+"""Numbers for the values of a column: calendar units, rounded and capped values.
 
 A column with a precision is coarsened before anything else is done with it: losses, models and
 proofs see the coarse numbers, and a release shows ranges of whole units.

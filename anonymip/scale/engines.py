@@ -1,4 +1,4 @@
-"""Who does the work: this machine, or a cluster of Dask; what comes out is the same."""
+"""The workers of a release by parts: this machine or a Dask cluster, with equal results."""
 
 from __future__ import annotations
 
@@ -409,15 +409,15 @@ class DaskRunner:
         futures = [
             self._client.submit(_remotely, function, task, shared, pure=False) for task in tasks
         ]
-        waiting = set(futures)
+        pending = set(futures)
         try:
-            while waiting:
+            while pending:
                 refuse_stopped(self._budget)
-                ended = {one for one in waiting if one.done()}
+                ended = {one for one in pending if one.done()}
                 for one in ended:
                     said = said_of(one.result())
-                    waiting.remove(one)
-                    done = len(tasks) - len(waiting)
+                    pending.remove(one)
+                    done = len(tasks) - len(pending)
                     self._budget.report(phase, done=done, total=len(tasks), **said)
                 if not ended:
                     time.sleep(_POLL)
@@ -430,4 +430,4 @@ class DaskRunner:
             ) from None
         finally:
             with suppress(Exception):
-                self._client.cancel([*waiting, shared], force=True)
+                self._client.cancel([*pending, shared], force=True)

@@ -1,4 +1,4 @@
-"""Where a release by parts is written: a folder that appears at once, or an address.
+"""The target of a release by parts: a folder that appears at once, or an address.
 
 An object store has no folders and renames nothing at once. There the parts are written first, each
 read back, and the manifest last: what has no manifest is no release.

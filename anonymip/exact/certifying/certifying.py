@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -51,25 +51,36 @@ from anonymip.solution import Bound, Solution
 from anonymip.status import Status, Stopped
 from anonymip.tolerances import LOSS_ABSOLUTE, closes_gap, same_loss
 
-#: Share of what is left to prove that cuts must prove; otherwise the node is split.
-_RISE = 0.1
-#: Starts of the local search for cuts of each shape.
-_STARTS = 20
-#: Splits whose two sides are tried before one is chosen.
-_TRIED = 8
-#: What is left to prove, as a share of the goal, that more digits of the duals may prove.
-_DIGITS = 1e-7
-#: Nodes that end a proof by a tree.
-_NODES = 5_000
-#: Shares this near to whole numbers are whole.
-_WHOLE = 1e-6
+
+@dataclass(frozen=True)
+class CertifyingNumbers:
+    """The numbers that steer the search for a proof that can be checked."""
+
+    rise: float = 0.1  # share of what is left that cuts must prove; otherwise the node is split
+    starts: int = 20  # of the local search for cuts of each shape
+    tried: int = 8  # splits whose two sides are tried before one is chosen
+    digits: float = (
+        1e-7  # what is left, as a share of the goal, that more digits of duals may prove
+    )
+    nodes: int = 5_000  # that end a proof by a tree
+    whole: float = 1e-6  # shares this near to whole numbers are whole
+    few: int = 40  # distinct records up to which the checker's own search beats loading a kernel
+    large: int = 3_000  # records from which on the duals of a bound are not bettered first
+    sure: int = 500  # records up to which column generation has good ones soon
+    share: float = 0.6  # of the time in which they are bettered
+    most_sets: int = 20_000  # of a pool: each node of the tree looks through those left of it
+    #: Shares of what the duals fall short by that are tried in turn.
+    shares: tuple[float, ...] = (1.0, 0.75, 0.5, 0.25, 0.1)
+
+
+NUMBERS = CertifyingNumbers()
 
 
 def prove_by_tree(sets: Sets, goal: int, budget: Budget) -> tuple[dict[str, Any], int] | None:
     """Return a tree over some sets, and what all its leaves prove; None without time for a root.
 
     `sets`: that a release which loses at most the goal can have. `goal`: to be exceeded. `budget`:
-    ends the search, and so do `_NODES`.
+    ends the search, and so do `NUMBERS.nodes`.
     """
     scale = sets.table.scale
     vertex = solve_over(sets, (), (), budget)
@@ -89,9 +100,9 @@ def prove_by_tree(sets: Sets, goal: int, budget: Budget) -> tuple[dict[str, Any]
     while waiting:
         value, _, relaxed, splits = heapq.heappop(waiting)
         budget.report("proving by a tree", done=nodes, bound=value / scale)
-        if nodes > _NODES:
+        if nodes > NUMBERS.nodes:
             return root.node, value
-        if goal - value < _DIGITS * abs(goal):
+        if goal - value < NUMBERS.digits * abs(goal):
             exact = refined(relaxed, splits, goal, budget)
             if exact is not None and goal - exact.value < (goal - value) / 2:
                 relaxed.node["next"] = exact.node
@@ -119,7 +130,10 @@ def _with_cuts(
     """Return the relaxation with cuts that it breaks; None if they do not help enough."""
     sets, shares = relaxed.left, relaxed.shares
     new = separate(
-        *(sets.held, shares, covered(sets.table)), known=relaxed.cuts, seed=seed, starts=_STARTS
+        *(sets.held, shares, covered(sets.table)),
+        known=relaxed.cuts,
+        seed=seed,
+        starts=NUMBERS.starts,
     )
     cuts = [*relaxed.cuts, *new]
     vertex = solve_over(sets, splits, cuts, budget) if new else None
@@ -127,7 +141,7 @@ def _with_cuts(
         return None
     tighter = proven_by(sets, splits, cuts, vertex, goal)
     risen = tighter.value - relaxed.value
-    return tighter if risen > _RISE * (goal + 1 - relaxed.value) else None
+    return tighter if risen > NUMBERS.rise * (goal + 1 - relaxed.value) else None
 
 
 def _split(
@@ -162,7 +176,7 @@ def _split(
 def _candidates(relaxed: Relaxed) -> list[tuple[Counter[int], int]]:
     """Return sets of rows that occur a broken number of times together, and the whole part."""
     members, shares = relaxed.left.members, relaxed.shares
-    taken: list[int] = np.flatnonzero(shares > _WHOLE).tolist()
+    taken: list[int] = np.flatnonzero(shares > NUMBERS.whole).tolist()
     together: dict[tuple[int, int], float] = {}
     for at in taken:
         held = members[at]
@@ -171,7 +185,7 @@ def _candidates(relaxed: Relaxed) -> list[tuple[Counter[int], int]]:
     broken = {pair: share for pair, share in together.items() if not _is_whole(share)}
     if broken:
         nearest = sorted(broken, key=lambda pair: (abs(broken[pair] % 1.0 - 0.5), pair))
-        return [(Counter(pair), int(broken[pair])) for pair in nearest[:_TRIED]]
+        return [(Counter(pair), int(broken[pair])) for pair in nearest[: NUMBERS.tried]]
     # Where all pairs are whole, the sets above a largest one that is taken in part are not.
     parts = [at for at in taken if not _is_whole(float(shares[at]))]
     if not parts:
@@ -182,23 +196,11 @@ def _candidates(relaxed: Relaxed) -> list[tuple[Counter[int], int]]:
 
 
 def _is_whole(share: float) -> bool:
-    return abs(share - round(share)) <= _WHOLE
+    return abs(share - round(share)) <= NUMBERS.whole
 
 
-#: Distinct records up to which the checker's own search is faster than loading a compiled one.
-_FEW = 40
 _NOTICE = "This file holds values of the records: keep it as private as the table."
 _COLUMN_GENERATION = "column-generation"
-#: Records from which on the duals of a bound are taken as they are, and not bettered first.
-_LARGE = 3_000
-#: Records up to which column generation has good ones soon.
-_SURE = 500
-#: Share of the time in which they are bettered.
-_SHARE = 0.6
-#: Sets of a pool at most: each node of the tree looks through those that are left of it.
-_MOST_SETS = 20_000
-#: Shares of what the duals fall short by that are tried in turn.
-_SHARES = (1.0, 0.75, 0.5, 0.25, 0.1)
 
 
 class Pools:
@@ -210,7 +212,7 @@ class Pools:
     def __init__(self, problem: Problem, table: Table) -> None:
         self.table = table
         self._pricing = None
-        if len(table.rows) > _FEW:
+        if len(table.rows) > NUMBERS.few:
             weight = "size" if table.classes else "one"
             self._pricing = pricing_of(
                 problem, smallest=problem.k, largest=table.largest, weight=weight
@@ -299,7 +301,7 @@ def certify(
         free = solution if plain is problem else None
         if plain is not problem:
             with suppress(InputError, NoSolution):
-                free = column_generation(plain, budget=budget.share(_SHARE))
+                free = column_generation(plain, budget=budget.share(NUMBERS.share))
         known = _bound_of(plain, free, budget)
     return make_certificate(problem, known, solution, budget, free)
 
@@ -308,17 +310,17 @@ def _bound_of(problem: Problem, solution: Solution | None, budget: Budget) -> Bo
     """Return the bound of a solution if it has duals that are hard to better, or a better one."""
     own = None if solution is None else solution.bound
     final = solution is not None and (solution.is_optimal or solution.method == _COLUMN_GENERATION)
-    if own is not None and own.duals is not None and (final or problem.n > _LARGE):
+    if own is not None and own.duals is not None and (final or problem.n > NUMBERS.large):
         return own
     start = None if solution is None else solution.assignment
     try:
-        found = column_generation(problem, start=start, budget=budget.share(_SHARE)).bound
+        found = column_generation(problem, start=start, budget=budget.share(NUMBERS.share)).bound
     except InputError:
         found = None
     bounds = [bound for bound in (own, found) if bound is not None and bound.duals is not None]
     if are_priced(problem):
         return max(bounds or [_nearest(problem, budget)], key=lambda bound: bound.value)
-    if not bounds or (problem.n > _SURE and bounds == [found]):
+    if not bounds or (problem.n > NUMBERS.sure and bounds == [found]):
         quick = ladder_bound(problem, effort="quick", budget=budget)
         assert quick is not None
         bounds.append(quick)
@@ -372,7 +374,7 @@ def make_certificate(
         least = loss if free is None else Fraction(table.release_loss(_release(free)), table.scale)
         aim = _aim(table, known, least)
         if bound < aim:
-            bound = _deepen(table, root, bound, aim, pools, budget)
+            bound = _with_tree(table, root, bound, aim, pools, budget)
     content = {
         "format": "anonymip certificate 1",
         "notice": _NOTICE,
@@ -444,7 +446,7 @@ def _root(table: Table, proof: DualProof, pools: Pools, budget: Budget) -> dict[
         for cut in proof.cuts
     ]
     node = whole_duals(table, sums, proof.count_dual, cuts)
-    undercut = pools.up_to(node, -1, _MOST_SETS, budget)
+    undercut = pools.up_to(node, -1, NUMBERS.most_sets, budget)
     if undercut is None:
         raise AnonymipError(
             "too many sets cost less than the duals of their records",
@@ -466,17 +468,17 @@ def _aim(table: Table, known: Bound, loss: Fraction | None) -> Fraction:
     return Fraction(math.floor(Fraction(known.value) * table.unit), table.unit)
 
 
-def _deepen(
+def _with_tree(
     table: Table, root: dict[str, Any], bound: Fraction, aim: Fraction, pools: Pools, budget: Budget
 ) -> Fraction:
     """Add pool and tree to the root for the highest target with a small pool; return the bound."""
     value, step = Duals(table, root).value, table.scale // table.unit
-    for share in _SHARES:
+    for share in NUMBERS.shares:
         target = _proven(table, value + round(Fraction(share) * (aim * table.scale - value)), aim)
         goal = int(target * table.unit) * step - step
         if goal <= value:
             return bound
-        pool = pools.up_to(root, goal - value, _MOST_SETS, budget)
+        pool = pools.up_to(root, goal - value, NUMBERS.most_sets, budget)
         if pool is None:
             continue
         found = prove_by_tree(Sets.of(table, pool), goal, budget)

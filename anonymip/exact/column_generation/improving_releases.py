@@ -26,6 +26,7 @@ from anonymip.exact.column_generation.pricing import Centre, Master, Prices, Rel
 from anonymip.exact.column_generation.run import Run
 from anonymip.exact.column_generation.settings import FEW, IMPROVING, NEAR, PRICING, Settings
 from anonymip.exact.set_partitioning.branch_and_bound import solve_pool
+from anonymip.exact.set_partitioning.column_pool import Pool
 from anonymip.exact.set_partitioning.restricted_master import (
     KnownColumns,
     MasterPoint,
@@ -148,9 +149,12 @@ class _Neighbourhoods:
         beyond = np.bincount(np.repeat(np.arange(len(touching)), np.diff(held.indptr)), excess)
         inside = touching[beyond == 0]
         answer = solve_pool(
-            csr_array(self._incidence[inside][:, types]).astype(np.int64),
-            self.pool.costs[inside],
-            covered[types],
+            Pool(
+                csr_array(self._incidence[inside][:, types]).astype(np.int64),
+                self.pool.costs[inside],
+                covered[types],
+                None,
+            ),
             upper_bound=below,
             solver=None,
             max_nodes=NEAR.nodes,

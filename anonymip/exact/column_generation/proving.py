@@ -33,7 +33,8 @@ from anonymip.exact.column_generation.pricing import (
 from anonymip.exact.column_generation.run import Run, dual_proof
 from anonymip.exact.column_generation.settings import CUTTING, PRICING, TARGETS, Settings
 from anonymip.exact.failed_solver import cheap_release
-from anonymip.exact.set_partitioning.branch_and_bound import SHARE_OF_MEMORY, solve_pool
+from anonymip.exact.set_partitioning.branch_and_bound import NUMBERS, solve_pool
+from anonymip.exact.set_partitioning.column_pool import Pool
 from anonymip.exact.set_partitioning.rank_one_cuts import separate
 from anonymip.exact.set_partitioning.restricted_master import Multipliers
 from anonymip.runtime.budget import Budget
@@ -161,12 +162,14 @@ class Proof:
             del shares[0]
             pool = found.and_also(singles)
             answer = solve_pool(
-                csr_array(pool.incidence(rules.types).T).astype(np.int64),
-                pool.costs,
-                rules.coverage,
+                Pool(
+                    csr_array(pool.incidence(rules.types).T).astype(np.int64),
+                    pool.costs,
+                    rules.coverage,
+                    # Rows that are left out are columns of a pool, which that does not count.
+                    rules.most if rules.counted and not len(singles) else None,
+                ),
                 upper_bound=target,
-                # Rows that are left out are columns of a pool, which that does not count.
-                count_limit=rules.most if rules.counted and not len(singles) else None,
                 # Those that have a dual.
                 cuts=[
                     cut
@@ -298,7 +301,7 @@ def _columns_that_fit(rules: ColumnRules, most: int, memory: float) -> int:
     """Return how many columns a pool may have for the memory that is allowed and there is."""
     left = memory_at_hand()
     if left is not None:
-        memory = min(memory, SHARE_OF_MEMORY * left.bytes)
+        memory = min(memory, NUMBERS.share_of_memory * left.bytes)
     a_column = TARGETS.column_bytes + TARGETS.member_bytes * rules.largest
     return int(min(most, max(1, memory / a_column)))
 

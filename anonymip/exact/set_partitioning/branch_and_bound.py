@@ -38,36 +38,39 @@ from anonymip.runtime.memory import memory_at_hand
 from anonymip.solvers import SolverOptions
 from anonymip.status import Stopped
 
-#: Up to so many columns are left to a solver; with more, branching on pairs ends sooner.
-SOLVER_COLUMNS = 400
-#: The same where most types are covered more than once, since branches settle no pairs of them;
-#: and for each node that is allowed.
-SOLVER_COLUMNS_OF_COVERS, _COLUMNS_A_NODE = 20_000, 200
 
-#: Rounds of cuts at the root; rounds that close less than this share of the gap end them.
-_ROUNDS, _STALLED, _LEAST_SHARE = 30, 3, 0.01
+@dataclass(frozen=True)
+class SearchNumbers:
+    """The numbers that steer a pool search, by the proofs of docs/results/exact_engine.md."""
 
-#: Selections that are cheaper by less than this share are not looked for.
-RESOLUTION = 1e-7
+    #: Up to so many columns are left to a solver; with more, branching on pairs ends sooner.
+    solver_columns: int = 400
+    #: The same where most types are covered more than once, since branches settle no pairs of them;
+    solver_columns_of_covers: int = 20_000
+    columns_a_node: int = 200  # and for each node that is allowed
+    #: Rounds of cuts at the root; rounds that close less than a share of the gap end them.
+    rounds: int = 30
+    stalled: int = 3
+    least_share: float = 0.01
+    #: Rounds of cuts at every other node, with so many triples and so many starts.
+    node_rounds: int = 4
+    node_cuts: int = 40
+    node_starts: int = 80
+    broken: float = 0.02  # cuts that are not tight leave a relaxation until they are broken by this
+    binding: float = 1e-9  # duals above this make a row worth its place
+    resolution: float = 1e-7  # selections that are cheaper by less than this share are not wanted
+    #: Most bytes that a search holds, and the share of the memory that there is, if that is less. A
+    #: pool of 200 records of ten amounts, k = 5, held 4.1 GB before there was a limit.
+    most_held: int = 2**30
+    share_of_memory: float = 0.4
+    #: Bytes of an open node beside its arrays, and of an entry of the further rows.
+    node_bytes: int = 1_500
+    entry_bytes: int = 12
+    copies: int = 3  # of the further rows while they grow and of the columns of a node, about
+    sample: int = 1_000  # columns by which it is told how much cuts will hold
 
-#: Rounds of cuts at every other node, with so many triples and so many starts.
-_NODE_ROUNDS, _NODE_CUTS, _NODE_STARTS = 4, 40, 80
 
-#: Cuts that are not tight in a relaxation leave it until they are broken by this.
-_BROKEN = 0.02
-
-#: Bytes of a waiting node beside its arrays, and of an entry of the further rows.
-_OBJECTS, _ENTRY = 1_500, 12
-#: Most bytes that a search holds, and the share of the memory that there is, if that is less. A
-#: pool of 200 records of ten amounts, k = 5, held 4.1 GB before there was a limit.
-MOST_HELD, SHARE_OF_MEMORY = 2**30, 0.4
-#: Columns by which it is told how much cuts will hold.
-_SAMPLE = 1_000
-#: Copies of the further rows while they grow and of the columns of a node, about.
-_COPIES = 3
-
-#: Duals above this make a row worth its place.
-_BINDING = 1e-9
+NUMBERS = SearchNumbers()
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +80,7 @@ class PoolAnswer:
     `chosen` is the cheapest selection that was found, as numbers of columns, ascending and
     repeated, and `value` its cost; None if none was found that costs less than the upper bound. No
     selection costs less than `bound`, which is never above the upper bound or the value, and below
-    them by a share of `RESOLUTION` where the search is complete: `chosen` is optimal up to that, or
+    them by a share of `resolution` where the search is complete: `chosen` is optimal up to that, or
     nothing costs less than the upper bound. `by_solver` is the solver whose report the bound rests
     on; None if that is duals that were checked in arithmetic of its own. `cuts` were binding at the
     root, or found at other nodes: for the next pool. (t,) `duals` are those of the root,
@@ -109,8 +112,8 @@ class _Node:
 
 
 @dataclass(frozen=True, eq=False)
-class _Waiting:
-    """A node that waits to be branched on, as small as it can be: there may be thousands.
+class _OpenNode:
+    """A node that is not branched on yet, as small as it can be: there may be thousands.
 
     Its relaxation is solved again, so that nothing of that is kept: reduced costs of all columns
     and duals of all cuts would be.
@@ -121,7 +124,7 @@ class _Waiting:
     start: Start
 
     @classmethod
-    def of(cls, node: _Node, columns: int) -> _Waiting:
+    def of(cls, node: _Node, columns: int) -> _OpenNode:
         """Return a node of a pool of so many columns."""
         held = np.zeros(columns, np.bool_)
         held[node.active] = True
@@ -142,7 +145,7 @@ class _Waiting:
         """What it holds."""
         start, basis = self.start, self.start.basis
         arrays = (self.active, start.columns, start.rows, basis.columns, basis.rows)
-        return _OBJECTS + sum(array.nbytes for array in arrays)
+        return NUMBERS.node_bytes + sum(array.nbytes for array in arrays)
 
 
 class PoolSearch:
@@ -163,9 +166,11 @@ class PoolSearch:
         self._solver, self._options, self._budget = solver, options, budget
         self._most = np.inf if max_nodes is None else max_nodes
         self._plain = bool((pool.coverage == 1).mean() > 0.5) if len(pool.coverage) else True
-        self._few = SOLVER_COLUMNS
+        self._few = NUMBERS.solver_columns
         if not self._plain:
-            self._few = int(min(SOLVER_COLUMNS_OF_COVERS, _COLUMNS_A_NODE * self._most))
+            self._few = int(
+                min(NUMBERS.solver_columns_of_covers, NUMBERS.columns_a_node * self._most)
+            )
         if solver is None:
             self._few = -1
         elif solver == "highs" and max_nodes is not None and not self._plain:
@@ -177,11 +182,11 @@ class PoolSearch:
         # What columns of the pool are called outside.
         self._numbers = np.arange(len(pool.costs))
         left = memory_at_hand()
-        self._most_held = MOST_HELD if memory is None else memory
+        self._most_held = NUMBERS.most_held if memory is None else memory
         if left is not None:
-            self._most_held = min(self._most_held, SHARE_OF_MEMORY * left.bytes)
-        # What waits, in bytes, and whether there is room for no more.
-        self._waiting, self._is_full = 0, False
+            self._most_held = min(self._most_held, NUMBERS.share_of_memory * left.bytes)
+        # What open nodes hold, in bytes, and whether there is room for no more.
+        self._open_bytes, self._is_full = 0, False
         #: Whether it came to what it may hold.
         self.was_full = False
         self._begin(pool, cuts)
@@ -206,22 +211,22 @@ class PoolSearch:
     @property
     def _floor(self) -> float:
         """What the search looks for costs less."""
-        return self._best - RESOLUTION * abs(self._best)
+        return self._best - NUMBERS.resolution * abs(self._best)
 
     @property
     def _free(self) -> float:
-        """Bytes that it may still hold, beside columns, further rows and waiting nodes."""
+        """Bytes that it may still hold, beside columns, further rows and open nodes."""
         entries = self._pool.incidence.nnz + self._relaxation.extra.nnz
-        return self._most_held - self._waiting - _COPIES * _ENTRY * entries
+        return self._most_held - self._open_bytes - NUMBERS.copies * NUMBERS.entry_bytes * entries
 
     def _that_fit(self, cuts: Sequence[RankOneCut]) -> Sequence[RankOneCut]:
         """Return as many of some cuts as there is memory for, by what a sample of columns holds."""
         columns, free = len(self._pool.costs), max(0.0, self._free)
-        if _COPIES * _ENTRY * columns * len(cuts) <= free:
+        if NUMBERS.copies * NUMBERS.entry_bytes * columns * len(cuts) <= free:
             return cuts
-        sample = self._pool.incidence[:: max(1, columns // _SAMPLE)]
+        sample = self._pool.incidence[:: max(1, columns // NUMBERS.sample)]
         entries = coefficients(cuts, sample).nnz * columns / sample.shape[0] / len(cuts)
-        fit = free / max(1.0, _COPIES * _ENTRY * entries)
+        fit = free / max(1.0, NUMBERS.copies * NUMBERS.entry_bytes * entries)
         self.was_full |= fit < len(cuts)
         return cuts[: int(min(fit, len(cuts)))]
 
@@ -268,7 +273,7 @@ class PoolSearch:
         """Return the root after all cuts; None if it is closed, its bound if time ended."""
         active = np.arange(len(self._pool.costs))
         bound, stalled = 0.0, 0
-        for round_ in range(_ROUNDS + 1):
+        for round_ in range(NUMBERS.rounds + 1):
             relaxed = self._relaxation.solve(active, self._budget)
             if relaxed is None:
                 return bound
@@ -279,8 +284,10 @@ class PoolSearch:
                 return None
             active = node.active
             self._budget.report("pool", done=round_)
-            stalled = 0 if bound - before > _LEAST_SHARE * (self._floor - bound) else stalled + 1
-            if len(active) <= self._few or stalled >= _STALLED or round_ == _ROUNDS:
+            stalled = (
+                0 if bound - before > NUMBERS.least_share * (self._floor - bound) else stalled + 1
+            )
+            if len(active) <= self._few or stalled >= NUMBERS.stalled or round_ == NUMBERS.rounds:
                 break
             if self._budget.stop_reason() is not None:
                 return bound
@@ -299,7 +306,7 @@ class PoolSearch:
     def _narrow(self, root: _Node) -> None:
         """Go on with the columns and cuts that matter: the program of the root has far more."""
         pool, inside = self._pool, self._relaxation.inside(root.active)
-        binds = np.abs(root.relaxed.extra_duals[self._cut_rows]) > _BINDING
+        binds = np.abs(root.relaxed.extra_duals[self._cut_rows]) > NUMBERS.binding
         cuts = [cut for cut, bind in zip(self._cuts, binds.tolist(), strict=True) if bind]
         self._numbers = self._numbers[root.active]
         self._begin(pool.only(root.active), cuts)
@@ -343,7 +350,7 @@ class PoolSearch:
             return node
         if not len(node.active):
             return None
-        binding = np.flatnonzero(np.abs(node.relaxed.extra_duals) > _BINDING)
+        binding = np.flatnonzero(np.abs(node.relaxed.extra_duals) > NUMBERS.binding)
         rows = np.array(sorted(set(binding.tolist()) | node.rows), np.int64)
         result, chosen = solve_integer(
             self._pool,
@@ -367,8 +374,8 @@ class PoolSearch:
     def _branch(self, root: _Node) -> float | None:
         """Branch, best bound first; return None when through, or the least bound that is open."""
         columns = len(self._pool.costs)
-        queue = [(root.bound, 0, _Waiting.of(root, columns))]
-        pushed, self._waiting = 0, queue[0][2].bytes
+        queue = [(root.bound, 0, _OpenNode.of(root, columns))]
+        pushed, self._open_bytes = 0, queue[0][2].bytes
         while queue:
             lowest = queue[0][0]
             if lowest >= self._floor:
@@ -380,7 +387,7 @@ class PoolSearch:
                 self.was_full = True
                 queue = [one for one in queue if one[0] < self._floor]
                 heapq.heapify(queue)
-                self._waiting = sum(one[2].bytes for one in queue)
+                self._open_bytes = sum(one[2].bytes for one in queue)
             # The node next to the floor leaves fewest behind it: depth first, few nodes wait.
             place = max(range(len(queue)), key=queue.__getitem__) if self._is_full else 0
             bound, _, node = queue[place]
@@ -394,7 +401,7 @@ class PoolSearch:
             # The program stands at another node.
             self._relaxation.restart(node.start)
             again = self._solved(node.columns, node.rows, bound)
-            for round_ in range(_NODE_ROUNDS):
+            for round_ in range(NUMBERS.node_rounds):
                 if again is None or isinstance(again, float):
                     break
                 again = self._cut(again, round_)
@@ -416,7 +423,7 @@ class PoolSearch:
                         return lowest
                     left = None if child is None else self._decided(child)
                     children += [] if left is None else [left]
-            self._waiting -= node.bytes
+            self._open_bytes -= node.bytes
             if place:
                 queue[place] = queue[-1]
                 queue.pop()
@@ -425,16 +432,16 @@ class PoolSearch:
                 heapq.heappop(queue)
             for child in children:
                 pushed += 1
-                waiting = _Waiting.of(child, columns)
-                self._waiting += waiting.bytes
-                heapq.heappush(queue, (child.bound, pushed, waiting))
+                later = _OpenNode.of(child, columns)
+                self._open_bytes += later.bytes
+                heapq.heappush(queue, (child.bound, pushed, later))
         return None
 
     def _cut(self, node: _Node, round_: int) -> _Node | float | None:
         """Return a node after one round of cuts, those that were switched off before new ones."""
         taken = self._relaxation.extra[node.relaxed.columns][:, self._cut_rows]
         excess = taken.T @ node.relaxed.weights - self._relaxation.sides[self._cut_rows]
-        back = np.array(self._cut_rows, np.int64)[excess > _BROKEN]
+        back = np.array(self._cut_rows, np.int64)[excess > NUMBERS.broken]
         back = np.setdiff1d(back, self._relaxation.rows)
         if len(back):
             self._relaxation.hold_rows(back)
@@ -446,9 +453,9 @@ class PoolSearch:
             node.relaxed.weights,
             self._pool.coverage,
             known=self._cuts,
-            seed=self._options.seed + _NODE_ROUNDS * self._nodes + round_,
-            most=_NODE_CUTS,
-            starts=_NODE_STARTS,
+            seed=self._options.seed + NUMBERS.node_rounds * self._nodes + round_,
+            most=NUMBERS.node_cuts,
+            starts=NUMBERS.node_starts,
         )
         if not new:
             return node
@@ -488,12 +495,9 @@ def _first_columns(pool: Pool, start: Ints | None) -> Ints:
 
 
 def solve_pool(
-    incidence: csr_array,
-    costs: Floats,
-    coverage: Ints,
+    pool: Pool,
     *,
     upper_bound: float,
-    count_limit: int | None = None,
     cuts: Sequence[RankOneCut] = (),
     start: Ints | None = None,
     solver: str | None = "highs",
@@ -505,15 +509,13 @@ def solve_pool(
 ) -> PoolAnswer:
     """Return the cheapest selection from a pool, if one costs less than a bound.
 
-    Given are (c, t) members of each row type in each column, each with at least one, (c,) costs,
-    finite and at least 0, (t,) how often a selection covers each type, exactly, and how many
-    columns it has at most; None where coverage alone decides. What costs as much as the upper bound
-    is not looked for: the loss of a known release, or a target.
+    Every column of the pool has a member, and costs are finite and at least 0. What costs as much
+    as the upper bound is not looked for: the loss of a known release, or a target.
 
     The relaxation begins with some cuts, and with the columns of a start, such as those of a
     master's optimum. The solver is for what is small; None to branch only. After `max_nodes` of the
     branching the answer is not complete; after the nodes of `known_after` a better upper bound is
-    asked for. Of `memory`, in bytes, cuts take what columns leave, and nodes that wait what both
+    asked for. Of `memory`, in bytes, cuts take what columns leave, and open nodes what both
     leave: where nothing is left, the search goes on depth first and without new cuts, which takes
     longer and proves as much.
 
@@ -521,18 +523,18 @@ def solve_pool(
     it, not the value that the solver of the linear programs reports. The seed of the
     options is of the cuts too: the same one gives the same answer, unless time ends it.
     """
-    unit = _unit(costs)
-    pool = Pool(csr_array(incidence), costs / unit, coverage, count_limit)
+    unit = _unit(pool.costs)
     options = options or SolverOptions()
     if known_after is not None:
         nodes, known = known_after
         known_after = nodes, lambda: known() / unit
     upper, budget = upper_bound / unit, budget or Budget()
+    scaled = replace(pool, costs=pool.costs / unit)
     search = PoolSearch(
-        pool, upper, tuple(cuts), solver, options, budget, max_nodes, memory, known_after
+        scaled, upper, tuple(cuts), solver, options, budget, max_nodes, memory, known_after
     )
     answer = search.run(start)
-    value = None if answer.chosen is None else Pool.cost(replace(pool, costs=costs), answer.chosen)
+    value = None if answer.chosen is None else pool.cost(answer.chosen)
     bound = answer.bound * unit
     return replace(
         answer,

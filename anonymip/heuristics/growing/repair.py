@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,18 +35,20 @@ from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
-#: Classes that are tried when a record looks for one: those nearest in the variance order.
-_CLASSES = 400
-#: The same where outliers have left many records without a class, which are searched on.
-_FEWER_CLASSES = 40
-#: The list of living classes is renewed every so many times that it is looked at.
-_REFRESH = 200
-#: Classes that are dissolved, one after the other, to find companions for one record.
-_DISSOLVED = 30
-#: Up to so many records it starts again, from the records that fit the fewest others, if it fails.
-_RESTARTED = 3_000
-#: Seconds that the repair may take beyond the budget: without it there is no release at all.
-_GRACE = 2.0
+
+@dataclass(frozen=True)
+class RepairNumbers:
+    """The numbers that steer the repair: as few searches as leave next to no record alone."""
+
+    classes: int = 400  # tried when a record looks for one: those nearest in the variance order
+    fewer_classes: int = 40  # the same where outliers have left many records without a class
+    refresh: int = 200  # the list of living classes is renewed every so many looks at it
+    dissolved: int = 30  # classes dissolved, one after the other, for companions of one record
+    restarted: int = 3_000  # records up to which it starts again with those that fit the fewest
+    grace: float = 2.0  # seconds beyond the budget: without a repair there is no release at all
+
+
+NUMBERS = RepairNumbers()
 
 
 def repaired(problem: Problem, labels: Ints, method: str, budget: Budget) -> Ints:
@@ -64,7 +67,7 @@ def repaired(problem: Problem, labels: Ints, method: str, budget: Budget) -> Int
     try:
         return _mended(problem, labels, method, budget)
     except NoSolution:
-        if not problem.limits or problem.n > _RESTARTED or budget.stop_reason() is not None:
+        if not problem.limits or problem.n > NUMBERS.restarted or budget.stop_reason() is not None:
             raise
     return _mended(problem, _hardest_first(problem, budget), method, budget)
 
@@ -82,9 +85,9 @@ def rehomed(problem: Problem, labels: Ints, budget: Budget) -> Ints:
     for records without. Raises NoSolution if some records fit no class.
     """
     work = _Repair(problem, labels, "leaving out outliers", budget)
-    work.near = _FEWER_CLASSES
+    work.near = NUMBERS.fewer_classes
     work.join_each()
-    work.near = _CLASSES
+    work.near = NUMBERS.classes
     return work.labels()
 
 
@@ -156,12 +159,12 @@ class _Repair:
         left = budget.remaining()
         self._budget = _Grace(None, budget.progress)
         if left is not None:
-            self._budget.begin(left + _GRACE)
+            self._budget.begin(left + NUMBERS.grace)
         self.groups: list[list[int]] = [g.tolist() for g in Classes(np.asarray(labels)).groups()]
         self.unassigned: list[int] = np.flatnonzero(labels < 0).tolist()
         self._living, self._anchors = np.empty(0, np.int64), np.empty(0, np.int64)
         self._looked_up = 0
-        self.near = _CLASSES
+        self.near = NUMBERS.classes
         order = variance_order(problem, budget)
         self._rank = np.empty(problem.n, np.int64)
         self._rank[order] = np.arange(problem.n)
@@ -210,14 +213,14 @@ class _Repair:
         """Mend each class that is not diverse: merge it, thin it out, or scatter its members."""
         if self._problem.diversity is None:
             return
-        waiting = [at for at, group in enumerate(self.groups) if group and not self._good(group)]
-        total = len(waiting)
-        while waiting:
-            self._budget.report("mending classes", done=max(0, total - len(waiting)), total=total)
+        to_mend = [at for at, group in enumerate(self.groups) if group and not self._good(group)]
+        total = len(to_mend)
+        while to_mend:
+            self._budget.report("mending classes", done=max(0, total - len(to_mend)), total=total)
             if self._is_late():
-                self._end_quickly(waiting)
+                self._end_quickly(to_mend)
                 return
-            at = waiting.pop()
+            at = to_mend.pop()
             if not self.groups[at] or self._good(self.groups[at]):
                 continue
             partner = self._partner(at)
@@ -228,13 +231,13 @@ class _Repair:
                 other = partner[0]
                 self.groups[at] = self.groups[at] + self.groups[other]
                 self.groups[other] = []
-                waiting.append(at)
+                to_mend.append(at)
             else:
                 self._scatter(at)
 
-    def _end_quickly(self, waiting: list[int]) -> None:
+    def _end_quickly(self, to_mend: list[int]) -> None:
         """Suppress the classes that are not diverse, or make one of them and of what it takes."""
-        bad = [at for at in waiting if self.groups[at] and not self._good(self.groups[at])]
+        bad = [at for at in to_mend if self.groups[at] and not self._good(self.groups[at])]
         if self._problem.limits and bad and not self._may_suppress:
             raise self._failure(self.groups[bad[0]][0])
         merged: list[int] = []
@@ -256,7 +259,7 @@ class _Repair:
 
     def _is_late(self) -> bool:
         if self._budget.deadline is None and self._given.is_interrupted:
-            self._budget.begin(_GRACE)
+            self._budget.begin(NUMBERS.grace)
         return self._budget.remaining() == 0.0
 
     def _rules(self) -> str:
@@ -285,7 +288,7 @@ class _Repair:
 
     def _near(self, record: int) -> list[int]:
         """Return the living classes nearest to a record in the variance order."""
-        if self._looked_up % _REFRESH == 0 or len(self._living) <= 2 * self.near:
+        if self._looked_up % NUMBERS.refresh == 0 or len(self._living) <= 2 * self.near:
             self._living = np.flatnonzero([bool(group) for group in self.groups])
             first = [self.groups[at][0] for at in self._living]
             self._anchors = self._rank[np.array(first, np.int64)]
@@ -349,7 +352,7 @@ class _Repair:
             for at in near
         ]
         fitting = np.array([fits.sum() for fits in pairs])
-        for place in np.argsort(-fitting, kind="stable")[:_DISSOLVED]:
+        for place in np.argsort(-fitting, kind="stable")[: NUMBERS.dissolved]:
             if fitting[place] == 0:
                 break
             before = [list(group) for group in self.groups]

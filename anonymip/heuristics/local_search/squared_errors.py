@@ -64,7 +64,7 @@ _DRAWS = 8
 #: Numbers of classes that are tried for one that is free.
 _PROBES = 100
 #: Places of `SquaredRound.ends`.
-FIRST, END, TOUCHED, POOL = 0, 1, 2, 3
+FIRST, END, TOUCHED, UNASSIGNED = 0, 1, 2, 3
 
 
 def are_squared(problem: Problem) -> bool:
@@ -95,14 +95,14 @@ class SquaredRound(Packed):
     #: Records to look at in turn, and whether each is among them.
     queue: Annotated[Ints, "n"]
     waits: Annotated[Flags, "n"]
-    ends: Annotated[Ints, "4"]  # first and end of the queue, classes touched, records of the pool
+    ends: Annotated[Ints, "4"]  # first and end of the queue, classes touched, unassigned records
     #: Classes that changed, what they cost, whether each did, and (n,) where records were.
     touched: Annotated[Ints, "count"]
     costs: Annotated[Floats, "count"]
     is_touched: Annotated[Flags, "count"]
     before: Annotated[Ints, "n"]
     #: Records that are made classes anew, and their order.
-    pool: Annotated[Ints, "n"]
+    unassigned: Annotated[Ints, "n"]
     keys: Annotated[Floats, "n"]
     seen: Annotated[Ints, "count", -1]  # for which record a class was looked at last
 
@@ -257,16 +257,16 @@ def settle(classes: SquaredClasses, work: SquaredRound, k: int, most: int) -> in
 
 @kernel
 def gather(classes: SquaredClasses, work: SquaredRound, x: int, wanted: int) -> None:
-    """Empty the class of a record and some of its nearest ones into the pool."""
-    work.ends[POOL] = 0
+    """Empty the class of a record and some of its nearest ones: their records are unassigned."""
+    work.ends[UNASSIGNED] = 0
     for at in range(-1, classes.near.shape[1]):
         c = classes.label[x] if at < 0 else classes.label[classes.near[x, at]]
         if classes.sizes[c] == 0 or work.is_touched[c]:
             continue
         touch(classes, work, c)
         for place in range(classes.sizes[c]):
-            work.pool[work.ends[POOL]] = classes.members[c, place]
-            work.ends[POOL] += 1
+            work.unassigned[work.ends[UNASSIGNED]] = classes.members[c, place]
+            work.ends[UNASSIGNED] += 1
         if work.ends[TOUCHED] == wanted:
             break
     for at in range(work.ends[TOUCHED]):
@@ -274,20 +274,23 @@ def gather(classes: SquaredClasses, work: SquaredRound, x: int, wanted: int) -> 
 
 
 @kernel
-def sort_pool(work: SquaredRound, begin: int, end: int) -> None:
-    """Sort a part of the pool by its keys."""
+def sort_unassigned(work: SquaredRound, begin: int, end: int) -> None:
+    """Sort a part of the unassigned records by its keys."""
     for at in range(begin + 1, end):
-        x, key, place = work.pool[at], work.keys[at], at
+        x, key, place = work.unassigned[at], work.keys[at], at
         while place > begin and work.keys[place - 1] > key:
-            work.pool[place], work.keys[place] = work.pool[place - 1], work.keys[place - 1]
+            work.unassigned[place], work.keys[place] = (
+                work.unassigned[place - 1],
+                work.keys[place - 1],
+            )
             place -= 1
-        work.pool[place], work.keys[place] = x, key
+        work.unassigned[place], work.keys[place] = x, key
 
 
 @kernel
-def deal(classes: SquaredClasses, work: SquaredRound, k: int, draws: Floats) -> bool:
-    """Make classes of the pool; return whether there was a class for all of it."""
-    points, m, count = classes.points, classes.points.shape[1], work.ends[POOL]
+def assign(classes: SquaredClasses, work: SquaredRound, k: int, draws: Floats) -> bool:
+    """Make classes of the unassigned records; return whether they held all."""
+    points, m, count = classes.points, classes.points.shape[1], work.ends[UNASSIGNED]
     made = count // k
     if made > 1 and draws[3] < 0.2 and count <= (made - 1) * (2 * k - 1):
         made -= 1
@@ -303,7 +306,7 @@ def deal(classes: SquaredClasses, work: SquaredRound, k: int, draws: Floats) -> 
     if made < 1 or count > made * (2 * k - 1):
         return False
     along = draws[4] < 0.5
-    one, other = work.pool[int(draws[5] * count)], work.pool[int(draws[6] * count)]
+    one, other = work.unassigned[int(draws[5] * count)], work.unassigned[int(draws[6] * count)]
     begin = 0
     for part in range(made):
         # Along a line all are sorted once, else around the record farthest from the first one.
@@ -311,11 +314,11 @@ def deal(classes: SquaredClasses, work: SquaredRound, k: int, draws: Floats) -> 
             centre = one
             if not along and part > 0:
                 for at in range(begin, count):
-                    far = squared_distance(points[work.pool[at]], points[one])
+                    far = squared_distance(points[work.unassigned[at]], points[one])
                     if at == begin or far > squared_distance(points[centre], points[one]):
-                        centre = work.pool[at]
+                        centre = work.unassigned[at]
             for at in range(begin, count):
-                x = work.pool[at]
+                x = work.unassigned[at]
                 if along:
                     key = 0.0
                     for a in range(m):
@@ -323,10 +326,10 @@ def deal(classes: SquaredClasses, work: SquaredRound, k: int, draws: Floats) -> 
                     work.keys[at] = key
                 else:
                     work.keys[at] = squared_distance(points[x], points[centre])
-            sort_pool(work, begin, count)
+            sort_unassigned(work, begin, count)
         end = begin + (count - begin) // (made - part)
         for at in range(begin, end):
-            put(classes, work.pool[at], work.touched[part])
+            put(classes, work.unassigned[at], work.touched[part])
         begin = end
     return True
 
@@ -334,15 +337,15 @@ def deal(classes: SquaredClasses, work: SquaredRound, k: int, draws: Floats) -> 
 @kernel
 def put_back(classes: SquaredClasses, work: SquaredRound) -> None:
     """Put the records of all classes that changed back to where they were."""
-    count = work.ends[POOL]
+    count = work.ends[UNASSIGNED]
     for at in range(work.ends[TOUCHED]):
         c = work.touched[at]
         for place in range(classes.sizes[c]):
-            work.pool[count] = classes.members[c, place]
+            work.unassigned[count] = classes.members[c, place]
             count += 1
         classes.sizes[c] = 0
     for at in range(count):
-        put(classes, work.pool[at], work.before[work.pool[at]])
+        put(classes, work.unassigned[at], work.before[work.unassigned[at]])
     for at in range(work.ends[TOUCHED]):
         work_out(classes, work.touched[at])
 
@@ -355,9 +358,9 @@ def iterate(classes: SquaredClasses, work: SquaredRound, k: int, draws: Floats) 
         work.ends[:] = 0
         wanted = _FEWEST + int(draw[1] * (_MOST - _FEWEST + 1))
         gather(classes, work, int(draw[0] * len(classes.label)), wanted)
-        kept = deal(classes, work, k, draw)
+        kept = assign(classes, work, k, draw)
         if kept:
-            work.ends[POOL] = 0
+            work.ends[UNASSIGNED] = 0
             for at in range(work.ends[TOUCHED]):
                 work_out(classes, work.touched[at])
                 line_up(classes, work, work.touched[at])
@@ -424,17 +427,17 @@ def improve_squared_errors(
 def _start(points: Floats, labels: Ints, k: int) -> tuple[SquaredClasses, SquaredRound]:
     """Return classes of fewer than 2k records, and a queue of all records."""
     n, m = points.shape
-    waiting = Classes(labels).groups()  # type: ignore[arg-type]
+    to_halve = Classes(labels).groups()  # type: ignore[arg-type]
     groups: list[Ints] = []
-    while waiting:
-        group = waiting.pop()
+    while to_halve:
+        group = to_halve.pop()
         if len(group) < 2 * k:
             groups.append(group)
             continue
         # Superadditive: halves cost no more together.
         widest = int(points[group].var(axis=0).argmax())
         ordered = group[np.argsort(points[group, widest], kind="stable")]
-        waiting += [ordered[: len(group) // 2], ordered[len(group) // 2 :]]
+        to_halve += [ordered[: len(group) // 2], ordered[len(group) // 2 :]]
     near = np.asarray(cKDTree(points).query(points, k=min(n, NUMBERS.near + 1))[1])
     count = max(len(groups), n // k)
     classes = SquaredClasses.of_sizes(

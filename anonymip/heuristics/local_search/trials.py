@@ -213,7 +213,7 @@ def _lay_out(
 
 
 @kernel
-def _deal_diverse(rules: ClassRules, work: MoveWork, trials: TrialsWork, size: int) -> bool:
+def _assign_diverse(rules: ClassRules, work: MoveWork, trials: TrialsWork, size: int) -> bool:
     """Arrange the rows so that each k of them are diverse, near the order of the line.
 
     Each class takes the next row that leaves it room for what it lacks; false if none does, or if
@@ -489,7 +489,7 @@ def trials_step(
         if count < (1 if borrows else 2):
             continue
         size = _lay_out(rules, current, work, trials, trial, count, borrows)
-        if rules.diversity.values.shape[1] > 0 and not _deal_diverse(rules, work, trials, size):
+        if rules.diversity.values.shape[1] > 0 and not _assign_diverse(rules, work, trials, size):
             continue
         if borrows:
             made = _cut_to_borrow(rules, current, work, trials, count, size)

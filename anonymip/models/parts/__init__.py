@@ -1,1 +1,1 @@
-"""What the formulations share: contexts, losses, rules, scaling."""
+"""Parts shared by the formulations: contexts, losses, rules, scaling."""

@@ -1,4 +1,4 @@
-"""Who may be published as which output row: the columns and rows of the pattern models."""
+"""Records and the output rows that may publish them: the columns and rows of the pattern models."""
 
 from __future__ import annotations
 

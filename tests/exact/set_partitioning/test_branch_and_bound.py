@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from anonymip.exact.set_partitioning import branch_and_bound
-from anonymip.exact.set_partitioning.branch_and_bound import SOLVER_COLUMNS, PoolAnswer, solve_pool
-from anonymip.exact.set_partitioning.column_pool import Relaxed, Start
+from anonymip.exact.set_partitioning.branch_and_bound import NUMBERS, PoolAnswer, solve_pool
+from anonymip.exact.set_partitioning.column_pool import Pool, Relaxed, Start
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions
 from anonymip.solvers.linear_programs import Basis
@@ -50,13 +50,12 @@ def solve(
     coverage: NDArray[np.int64],
     upper_bound: float,
     seed: int = 0,
+    count_limit: int | None = None,
     **options: object,
 ) -> PoolAnswer:
     """Return the answer, whose claims about itself are checked."""
     answer = solve_pool(
-        csr_array(columns),
-        costs,
-        coverage,
+        Pool(csr_array(columns), costs, coverage, count_limit),
         upper_bound=upper_bound,
         options=SolverOptions(seed=seed),
         **options,  # type: ignore[arg-type]
@@ -156,7 +155,7 @@ def test_large_pools_of_covers_are_left_to_a_solver() -> None:
     columns, coverage = columns_of(19, (3,)), np.full(19, 3)
     costs = np.random.default_rng(5).random(len(columns)) + 0.5
     answer = solve(columns, costs, coverage, 30.0)
-    assert answer.columns_left == len(columns) > SOLVER_COLUMNS
+    assert answer.columns_left == len(columns) > NUMBERS.solver_columns
     assert answer.nodes == 0
     assert answer.complete
     assert answer.by_solver is not None
@@ -242,7 +241,7 @@ def test_nodes_that_wait_hold_little_and_lose_nothing() -> None:
     start = Start(np.array([1, 3]), np.array([7]), basis)
     relaxed = Relaxed(0.0, np.zeros(4), active, np.zeros(4), False, np.zeros(9), np.zeros(100_000))
     node = branch_and_bound._Node(active, frozenset({7}), relaxed, 0.5, start)
-    waiting = branch_and_bound._Waiting.of(node, 5000)
+    waiting = branch_and_bound._OpenNode.of(node, 5000)
     assert waiting.columns.tolist() == active.tolist()
     assert waiting.start.columns.tolist() == [1, 3]
     assert waiting.start.rows.tolist() == [7]

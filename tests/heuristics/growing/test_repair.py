@@ -112,7 +112,7 @@ def test_without_time_classes_that_are_not_diverse_become_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The classes of x x and y y are merged without a look at the loss; x y stays."""
-    monkeypatch.setattr(module, "_GRACE", -1.0)
+    monkeypatch.setattr(module, "NUMBERS", replace(module.NUMBERS, grace=-1.0))
     labels = repaired(LATE.problem(), np.array([0, 0, 1, 1, 2, 2]), "test", Budget(deadline=0.0))
     assert groups_of(Classes(labels)) == ((0, 1, 2, 3), (4, 5))  # type: ignore[arg-type]
 
@@ -139,7 +139,7 @@ def test_seconds_in_which_kernels_are_loaded_are_given_on_top(
 
 def test_without_time_records_are_suppressed_where_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupt counts like the end of the time."""
-    monkeypatch.setattr(module, "_GRACE", -1.0)
+    monkeypatch.setattr(module, "NUMBERS", replace(module.NUMBERS, grace=-1.0))
     budget = Budget()
     budget.interrupt()
     problem = replace(LATE, suppression=True).problem()
@@ -149,7 +149,7 @@ def test_without_time_records_are_suppressed_where_allowed(monkeypatch: pytest.M
 
 def test_without_time_limits_may_have_no_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under limits nothing can be merged blindly: the error asks for time."""
-    monkeypatch.setattr(module, "_GRACE", -1.0)
+    monkeypatch.setattr(module, "NUMBERS", replace(module.NUMBERS, grace=-1.0))
     assert LATE.rules is not None
     problem = replace(LATE, rules=replace(LATE.rules, caps=((0, 11.0),))).problem()
     with pytest.raises(NoSolution, match="time ended"):
