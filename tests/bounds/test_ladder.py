@@ -260,7 +260,7 @@ def test_efforts_do_what_lower_ones_do_first(
     attributes = tuple(map(Attribute, frame, kinds))
     problem = Problem(Microdata(frame, attributes), 4)
     ways = [
-        [bound.value for bound in Ladder(problem, effort, Budget())._rungs() if bound is not None]
+        [bound.value for bound in Ladder(problem, effort, Budget())._steps() if bound is not None]
         for effort in ("quick", "normal", "thorough")
     ]
     assert len(ways[0]) < len(ways[1]) < len(ways[2])

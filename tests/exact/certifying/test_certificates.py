@@ -399,7 +399,7 @@ def test_what_cannot_be_certified_is_refused(change: dict[str, Any], reason: str
 def test_bounds_by_duals_of_records_are_certified(
     recoding: Any, effort: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rungs below column generation carry their duals, which prove what they say.
+    """The bounds below column generation carry their duals, which prove what they say.
 
     What they prove may be rounded up to the next multiple of the unit of all losses.
     """
