@@ -13,10 +13,11 @@ from anonymip.assignments import Classes, Cover
 from anonymip.effort import EFFORTS, check_effort
 from anonymip.enumeration.merging import row_types
 from anonymip.enumeration.squared_errors import are_priced
-from anonymip.errors import InputError, NoSolution, SolverError, argument
+from anonymip.errors import InputError, InvalidAssignment, NoSolution, SolverError, argument
 from anonymip.exact.freeform.every_size import needs_every_size, too_many_sets
 from anonymip.exact.freeform.pair_assignment import pair_obstacle
 from anonymip.heuristics.freeform.left_out import leaves_out
+from anonymip.heuristics.freeform.rings import classes_for_rings, rings_in_classes
 from anonymip.heuristics.local_search.starts import repeats
 from anonymip.methods.registry import find_method
 from anonymip.models import model_size
@@ -180,6 +181,15 @@ def auto(
                 raise
         # Under limits exchanges may find no cover where classes are found, which hold rings.
         return _rings_in_classes(problem, budget or Budget(), settings)
+    if choices[0].name == "nh":
+        budget, found = budget or Budget(), list[Solution]()
+        try:
+            found.append(_first_of(choices, reason, problem, budget, settings))
+        except NoSolution:
+            if not (rings := _diverse_rings(problem, budget, settings)):
+                raise
+            return _best_of(rings)
+        return _best_of([*_diverse_rings(problem, budget, settings), *found])
     # Whether the best classes are told within the effort, and hold covers as good.
     told = problem.n <= reach.improved_in_batches and is_plain(problem) and compiled.monotone
     if problem.recoding == Freeform() and choices[0].name == "ring" and told:
@@ -271,6 +281,14 @@ def _auto_freeform(problem: Problem, budget: Budget | None, settings: dict[str, 
     found = auto(problem.replace(recoding=Freeform()), budget=budget, **settings)
     remark = f"a freeform cover is a {problem.recoding.name} cover too"
     solution = retold(found, problem, remark=remark)
+    if problem.diversity is not None:
+        with suppress(NoSolution, InputError, InvalidAssignment):
+            asked = problem.replace(recoding=EquivalenceClasses())
+            classes = auto(asked, budget=budget, **settings)
+            assert isinstance(classes.assignment, Classes)
+            cover = Cover.of_classes(classes.assignment)
+            alike = retold(classes, problem, cover, "each record may be any of its class")
+            solution = min(solution, alike, key=lambda one: one.objective)
     work = float(problem.n) ** 2 * problem.k * problem.m
     fits = problem.diversity is None and work <= REACH[settings["effort"]].concealed
     if fits and problem.compiled.has_tables:
@@ -296,6 +314,22 @@ def _rings_in_classes(problem: Problem, budget: Budget, settings: dict[str, Any]
             sets[record] = np.roll(group, -place)[: problem.k].astype(np.int32)
     remark = "each class holds a ring of sets of k, which loses no more"
     return retold(found, problem, Cover.of(sets), remark)
+
+
+def _diverse_rings(problem: Problem, budget: Budget, settings: dict[str, Any]) -> list[Solution]:
+    """Return covers by rings in diverse classes, those that lower efforts find as well."""
+    found, efforts = [], EFFORTS[: EFFORTS.index(settings["effort"]) + 1]
+    runs = [(*asked, effort) for asked in classes_for_rings(problem) for effort in efforts]
+    for at, (size, diversity, effort) in enumerate(runs):
+        share = budget.share(1 / (len(runs) - at))
+        with suppress(NoSolution, InputError, InvalidAssignment):
+            # Refused where a value is too frequent for what is asked of such classes.
+            classes = problem.replace(k=size, recoding=EquivalenceClasses(), diversity=diversity)
+            best = auto(classes, budget=share, **{**settings, "effort": effort})
+            assert isinstance(best.assignment, Classes)
+            cover = rings_in_classes(problem, best.assignment, size, share)
+            found.append(retold(best, problem, cover, "a diverse ring in each class of these"))
+    return found
 
 
 def _run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -14,6 +15,7 @@ from anonymip import (
     Attribute,
     Bottleneck,
     Cap,
+    Cover,
     Diversity,
     EquivalenceClasses,
     Freeform,
@@ -228,7 +230,9 @@ def test_freeform_that_heuristics_refuse() -> None:
         data.frame.assign(illness=list("abcdef" * 10)), data.attributes, sensitive=("illness",)
     )
     problem = Problem(diverse, 4, Freeform(), diversity=Diversity(l=2))
-    assert solve(problem).method in ("nh", "ring")
+    found = solve(problem)
+    assert found.method == "local-search"
+    assert found.objective < solve(problem, "nh").objective
     worst = Problem(census(300, 3, seed=0), 4, Freeform(), Bottleneck(GCP()))
     found = solve(worst)
     assert found.method == "local-search"
@@ -292,3 +296,36 @@ def test_covers_lose_no_more_than_classes_for_the_worst_record(seed: int) -> Non
     assert found.gap is not None
     assert found.gap < 0.05
     assert set(found.assignment.sizes.tolist()) == {3}
+
+
+@pytest.mark.parametrize(
+    ("k", "diversity", "recoding"),
+    [
+        (2, Diversity(2), Freeform()),
+        (3, Diversity(2), Freeform()),
+        (3, Diversity(2), Freeform(reciprocal=True)),
+        (2, Diversity(2), Freeform(reciprocal=True)),
+        (3, Diversity(distinct=2), Freeform()),
+        (3, Diversity(1.5), KConcealment()),
+    ],
+)
+def test_diverse_covers_lie_in_classes(k: int, diversity: Diversity, recoding: Recoding) -> None:
+    """Rings in diverse classes lose less than those of partitions, and are published diverse."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"x": np.exp(rng.normal(size=60)), "y": rng.integers(0, 9, 60)})
+    frame["s"] = rng.choice(list("abcd"), 60, p=[0.4, 0.3, 0.2, 0.1])
+    data = Microdata(frame, (Attribute("x"), Attribute("y")), sensitive=("s",))
+    problem = Problem(data, k, recoding, diversity=diversity)
+    losses = [solve(problem, effort=effort).objective for effort in EFFORTS[:2]]
+    parts = Problem(data, k, Freeform(getattr(recoding, "reciprocal", False)), diversity=diversity)
+    assert losses[1] <= losses[0] < solve(parts, "nh").objective
+    assert publish(solve(problem)).verify().ok
+
+
+def test_diverse_covers_where_such_classes_cannot_be() -> None:
+    """A value too frequent for classes of k leaves the next size of sets."""
+    frame = pd.DataFrame({"x": range(20), "s": list("aabab" * 4)})
+    data = Microdata(frame, (Attribute("x"),), sensitive=("s",))
+    solution = solve(Problem(data, 3, Freeform(), diversity=Diversity(1.6)))
+    assert isinstance(solution.assignment, Cover)
+    assert solution.assignment.sizes.min() > 3

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.assignments import Classes, Cover
 from anonymip.errors import InputError, NoSolution
 from anonymip.heuristics.freeform.spaced_order import diverse_order, has_room
 from anonymip.orders.lexicographic_parts import Parts
+from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.recodings import Diversity, Freeform
 from anonymip.runtime.arrays import Codes, Ints
+from anonymip.runtime.budget import Budget
 
 
 def ring_degree(problem: Problem, method: str) -> tuple[int, bool]:
@@ -162,6 +166,48 @@ def diverse_parts(problem: Problem, parts: Parts, degree: int, method: str) -> t
     raise _failure(problem, degree, method)
 
 
+def classes_for_rings(problem: Problem) -> list[tuple[int, Diversity]]:
+    """Return sizes of sets, and what classes of so many records need to hold diverse rings.
+
+    In the ring of a class of s records, sets of d hold a value d / s times as often as the class
+    does, rounded up: classes in which it makes up floor(d / l) / d or less have room. For the least
+    size that the table has room for that is more than l, where l does not divide it; the next one
+    allows one more.
+    """
+    diversity, found = problem.diversity, list[tuple[int, Diversity]]()
+    assert diversity is not None
+    every, (numerator, denominator) = np.arange(problem.n), diversity.ratio
+    for size in _sizes(problem, ring_degree(problem, "a ring")[0]):
+        most = size * denominator // numerator
+        if most >= 1 and has_room(every, problem.microdata.sensitive_codes, size, diversity):
+            divides = most * numerator == size * denominator
+            found.append((size, diversity if divides else replace(diversity, l=size / most)))
+            if divides or len(found) == 2:
+                break
+    return found
+
+
+def rings_in_classes(problem: Problem, classes: Classes, size: int, budget: Budget) -> Cover:
+    """Return a cover whose sets are diverse rings within classes, or within some of them together.
+
+    It loses no more than the classes where each has a closed order that is diverse; others are
+    merged with neighbours on the Hilbert curve, as parts are (:func:`diverse_parts`).
+
+    `problem`: with freeform generalization and a diversity. `classes`: of `size` records or more,
+    none left out. `size`: least size of the sets. `budget`: of the curve. Raises NoSolution if
+    there are no such parts.
+    """
+    rank = np.empty(problem.n, np.int64)
+    rank[find_order(problem, "hilbert", budget)] = np.arange(problem.n)
+    first = np.full(int(classes.labels.max()) + 1, problem.n)
+    np.minimum.at(first, classes.labels, rank)
+    order = np.lexsort((rank, first[classes.labels]))
+    starts = np.flatnonzero(np.diff(classes.labels[order], prepend=-1)).astype(np.int64)
+    parts, size = diverse_parts(problem, Parts(order, starts), size, "a ring in each class")
+    reciprocal = ring_degree(problem, "a ring")[1]
+    return Cover.of(ring_sets(parts.order, parts.starts, size, reciprocal))
+
+
 def _sizes(problem: Problem, degree: int) -> Iterator[int]:
     """Yield sizes of sets: the least one, then those that allow one more of a value, up to n."""
     assert problem.diversity is not None
@@ -176,7 +222,8 @@ def _sizes(problem: Problem, degree: int) -> Iterator[int]:
     size, tried, least = degree, 0, degree
     while size < n - 1:
         size += 1
-        one_more = size * denominator // numerator > (size - 1) * denominator // numerator
+        before = size - 2 if odd else size - 1
+        one_more = size * denominator // numerator > before * denominator // numerator
         if one_more and size >= least and (not odd or size % 2 == 1):
             yield size
             tried += 1
