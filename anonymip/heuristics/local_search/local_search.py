@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -36,13 +37,15 @@ from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.compilation import RunInForce, handing_on, run_in_force
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.solution import Solution
+from anonymip.solution import Solution, retold
 from anonymip.status import Stopped
 
 #: Of several starts so many are searched further than by moves.
 _SEARCHED = {"quick": 1, "normal": 2, "thorough": 4}
 #: Where outliers may be left out, the search of all records has this share of the time.
 _SHARE_OF_ALL = 0.5
+#: The same of what a lower effort does.
+_SHARE_OF_LOWER = 0.25
 
 
 def local_search(
@@ -104,9 +107,21 @@ def local_search(
         # What is refused is named by the records as they were given.
         Solution.of(problem, start, method="start")
     if problem.is_capped:
-        handed = {"from_method": from_method, "order": order, "trials": trials, "seed": seed}
-        handed["effort"] = _effort(effort, budget)
-        return _leaving_outliers(problem, start, handed, watch, budget)
+        handed: dict[str, Any] = {"from_method": from_method, "order": order, "trials": trials}
+        handed["seed"] = seed
+        effort = _effort(effort, budget)
+        handed["effort"] = effort
+        lower = None
+        if effort != EFFORTS[0]:
+            # Better classes of all records need not be better without the outliers.
+            handed["effort"] = EFFORTS[EFFORTS.index(effort) - 1]
+            share = budget.share(_SHARE_OF_LOWER)
+            with suppress(NoSolution):
+                lower = local_search(problem, start=start, budget=share, **handed)
+        found = _leaving_outliers(problem, start, handed | {"effort": effort}, watch, budget)
+        if lower is not None and lower.objective < found.objective:
+            return retold(found, problem, lower.assignment, "a lower effort lost less: kept")
+        return found
     by_values = OrderedByValues.of(problem)
     given, problem = problem, by_values.problem
     effort = _effort(effort, budget)

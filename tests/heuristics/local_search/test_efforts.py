@@ -6,13 +6,16 @@ import time
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from anonymip import Budget, InputError, NoSolution, Problem, Solution, census
+from anonymip import Attribute, Budget, InputError, Microdata, NoSolution, Problem, Solution, census
 from anonymip.heuristics.classes import diving
 from anonymip.heuristics.classes.initial import initial
 from anonymip.heuristics.local_search import iterated, rounds, starts
 from anonymip.heuristics.local_search.local_search import improve, local_search
+from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime import budget, stepping
 from tests.random_problems import PRODUCT
 
@@ -133,3 +136,15 @@ def test_a_dive_takes_nothing_from_what_shorter_limits_find(
         found.append(local_search(problem, from_method="best", budget=deadline).objective)
     assert found == sorted(found, reverse=True)
     assert found[-1] < found[0]
+
+
+@pytest.mark.usefixtures("few_steps")
+@pytest.mark.parametrize("seed", range(6))
+def test_more_effort_leaves_out_no_worse_outliers(seed: int) -> None:
+    """Better classes of all records may hide outliers that a lower effort leaves out."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(np.exp(2 * rng.normal(size=(90, 3))), columns=list("abc"))
+    data = Microdata(frame, tuple(map(Attribute, frame)))
+    problem = Problem(data, 8, EquivalenceClasses(most_suppressed=3))
+    losses = [local_search(problem, effort=effort).objective for effort in EFFORTS]
+    assert losses == sorted(losses, reverse=True)
