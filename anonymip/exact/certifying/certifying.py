@@ -59,9 +59,8 @@ class CertifyingNumbers:
     rise: float = 0.1  # share of what is left that cuts must prove; otherwise the node is split
     starts: int = 20  # of the local search for cuts of each shape
     tried: int = 8  # splits whose two sides are tried before one is chosen
-    digits: float = (
-        1e-7  # what is left, as a share of the goal, that more digits of duals may prove
-    )
+    #: What is left to prove, as a share of the goal, that more digits of the duals may prove.
+    digits: float = 1e-7
     nodes: int = 5_000  # that end a proof by a tree
     whole: float = 1e-6  # shares this near to whole numbers are whole
     few: int = 40  # distinct records up to which the checker's own search beats loading a kernel

@@ -170,9 +170,9 @@ def classes_for_rings(problem: Problem) -> list[tuple[int, Diversity]]:
     """Return sizes of sets, and what classes of so many records need to hold diverse rings.
 
     In the ring of a class of s records, sets of d hold a value d / s times as often as the class
-    does, rounded up: classes in which it makes up floor(d / l) / d or less have room. For the least
-    size that the table has room for that is more than l, where l does not divide it; the next one
-    allows one more.
+    does, rounded up: classes in which it makes up floor(d / l) / d or less have room. The first
+    size is the least one that the table has room for; where l does not divide it, that asks more
+    than l, and the next size, which allows one more of a value, is a second choice.
     """
     diversity, found = problem.diversity, list[tuple[int, Diversity]]()
     assert diversity is not None
