@@ -217,6 +217,7 @@ def test_what_leads_nowhere_is_seen() -> None:
 def test_tables_are_those_of_the_registries(title: str) -> None:
     """Each table has every name of its registry, in its order, with the place that it gives."""
     rows = table(title)
+    assert set(rows) == set(REGISTRIES[title]), f"docs/architecture.md, {title}: rows and registry"
     assert {name: targets_in(row)[0] for name, row in rows.items()} == REGISTRIES[title]
     assert list(rows) == list(REGISTRIES[title])
 
@@ -233,7 +234,9 @@ def test_the_page_of_methods_names_every_method() -> None:
     text = (REPOSITORY / "docs" / "methods.md").read_text("utf-8")
     section = text.partition("\n## All methods\n")[2]
     cells = re.findall(r"^\| (`[^|]*)\|", section.partition("\n## ")[0], re.MULTILINE)
-    assert {name for cell in cells for name in re.findall(r"`([\w-]+)`", cell)} == set(BUILT_IN)
+    assert {name for cell in cells for name in re.findall(r"`([\w-]+)`", cell)} == set(BUILT_IN), (
+        "the table of docs/methods.md has other names than the registry of methods"
+    )
 
 
 def test_methods_of_the_papers_stand_by_their_papers() -> None:

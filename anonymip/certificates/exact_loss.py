@@ -69,6 +69,8 @@ def uncertifiable(problem: Problem) -> str | None:
     if type(problem.objective) is SSE:
         covers = isinstance(recoding, Freeform)
         return "certificates of squared errors are for classes" if covers else None
+    if compiled.tier == "members":
+        return f"the loss {compiled.name!r} is one of the members of classes"
     if not compiled.has_tables or compiled.aggregate != "sum":
         return f"the loss {compiled.name!r} is no sum of terms of one attribute each"
     if compiled.decreasing is not None:
@@ -89,7 +91,8 @@ def exact_problem(problem: Problem) -> dict[str, Any]:
     reason = uncertifiable(problem)
     if reason is not None:
         raise UnsupportedObjective(
-            f"no certificate: {reason}", remedy="Ask for a bound without a certificate"
+            f"no certificate: {reason}",
+            remedy="Ask for a bound without a certificate: anonymip.lower_bound",
         )
     simple = _problem_part(problem, simple_fraction)
     distinct = len({tuple(record) for record in simple["records"]})

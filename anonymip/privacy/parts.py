@@ -24,7 +24,7 @@ import pandas as pd
 
 from anonymip.errors import InputError
 from anonymip.privacy.arrays import Floats, Ints
-from anonymip.privacy.checks.loss_claims import optimality_problems, relative_gap
+from anonymip.privacy.checks.loss_claims import is_ncp, optimality_problems, relative_gap
 from anonymip.privacy.reading.cell_grammar import CellError
 from anonymip.privacy.reading.hierarchies import Paths
 from anonymip.privacy.reading.manifest_entries import Column, refuse
@@ -443,8 +443,7 @@ def _together(
         ncp = fsum(one.ncp for one in whole if one.ncp is not None)
     n = sum(one.n or 0 for one in whole)
     has_bound = any(one.bound is not None for one in whole) or claims.loss.bound is not None
-    is_ncp = claims.loss.name.lower() in ("gcp", "ncp")
-    bound = claims.loss.bound if has_bound and is_ncp else None
+    bound = claims.loss.bound if has_bound and is_ncp(claims.loss.name) else None
     checks = list(dict.fromkeys(check for one in whole for check in one.checks))
     checks = [check for check in checks if all(check in one.checks for one in whole)]
     cuts = "Every record lies in the part that the cuts send it to; the claims of the parts add up."
@@ -459,6 +458,8 @@ def _together(
         left_out=claims.left_out.suppressed,
         n=n,
         m=claims.m,
+        objective_name=claims.loss.name,
+        objective=claims.loss.objective,
         ncp=ncp,
         gcp=None if ncp is None else ncp / max(1, n * claims.m),
         bound=bound,

@@ -78,6 +78,8 @@ class Verification:
         Number of suppressed records that have no row, as the manifest claims.
     n, m
         Published rows and quasi-identifiers.
+    objective_name, objective
+        The loss that was asked for, and its value as the manifest claims it.
     ncp, gcp
         Loss of the published table: sum of the normalised penalties, and its mean per cell. A
         suppressed record without a row counts as a row of stars.
@@ -100,12 +102,17 @@ class Verification:
     left_out: int
     n: int | None
     m: int
+    objective_name: str
+    objective: float
     ncp: float | None
     gcp: float | None
     bound: float | None
     gap: float | None
     problems: tuple[str, ...]
     checks: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.summary()
 
     def summary(self) -> str:
         """Return the text for a person, several lines."""
@@ -138,6 +145,8 @@ class Verification:
 
     def _loss_line(self) -> str:
         line = f"loss {self.gcp:.6g} (ncp {self.ncp:.10g})"
+        if not loss_claims.is_ncp(self.objective_name):
+            line = f"{self.objective_name} {self.objective:.10g} claimed; gcp {self.gcp:.6g}"
         if self.bound is not None and self.ncp and self.gcp is not None:
             line += f"; bound {self.bound * self.gcp / self.ncp:.6g}"
         if self.gap is not None:
@@ -294,7 +303,7 @@ def _check_declarations(findings: _Findings, schema: Schema | None) -> None:
         problems.append(
             f"The manifest has {manifest.caveats.unknown_keys} keys of no known meaning."
         )
-    findings.note("The manifest claims a k of at least 2 and reveals no seed.", problems)
+    findings.note("The claimed k is at least 2, and the manifest reveals no seed.", problems)
     missing = " and no ".join(manifest.caveats.missing)
     findings.note(
         "The manifest says how the release was made, and what was checked and assumed.",
@@ -535,9 +544,10 @@ def _check_content(findings: _Findings, published: PublishedTable, records: Orig
         )
     left_out = manifest.left_out.suppressed
     findings.ncp = loss_claims.normalised_penalty(published, records, left_out)
+    what = "The loss" if loss_claims.is_ncp(manifest.loss.name) else "The gcp"
     as_stars = "; records left out count as rows of stars" if left_out else ""
     findings.note(
-        f"The loss was computed again from the published table{as_stars}.",
+        f"{what} was computed again from the published table{as_stars}.",
         loss_claims.loss_problems(manifest, findings.ncp, (published.n + left_out) * published.m),
     )
     if manifest.loss.weights is not None:
@@ -552,7 +562,7 @@ def _check_content(findings: _Findings, published: PublishedTable, records: Orig
             "The objective value was computed again from the cells that are not exact.",
             loss_claims.star_cost_problems(manifest, manifest.loss.star_costs, published, records),
         )
-    elif not loss_claims.is_recomputed(manifest):
+    elif not loss_claims.is_ncp(manifest.loss.name):
         findings.note("Not checked: the objective value, which is not the ncp.")
 
 
@@ -582,6 +592,8 @@ def _result(findings: _Findings) -> Verification:
         left_out=left_out,
         n=None if published is None else published.n,
         m=m,
+        objective_name=manifest.loss.name,
+        objective=manifest.loss.objective,
         ncp=ncp,
         gcp=None if ncp is None or published is None else ncp / ((published.n + left_out) * m),
         bound=bound,

@@ -113,7 +113,8 @@ def test_every_heuristic_of_the_registry_is_covered() -> None:
         and spec.recoding == "classes"
         and not {"diversity", "numeric", "k=2", "k=3"} & set(spec.needs)
     }
-    assert {label.partition(" ")[0] for label in RUNS} == registered
+    run = {label.partition(" ")[0] for label in RUNS}
+    assert run == registered, "RUNS has other heuristics than the registry"
 
 
 @AMPLE
@@ -202,6 +203,14 @@ def test_same_seed_same_result(table: str, label: str, request: pytest.FixtureRe
     first, second = (RUNS[label](problem, seed=11) for _ in range(2))
     assert first.assignment.labels.tolist() == second.assignment.labels.tolist()
     assert first.objective == second.objective
+
+
+@pytest.mark.parametrize("label", RUNS)
+def test_a_seed_that_matters_is_told(people: Problem, label: str) -> None:
+    """What differs by its seed names the seed, which `finish` does not know unless it is told."""
+    runs = [RUNS[label](people, seed=seed) for seed in range(3)]
+    if len({tuple(run.assignment.labels.tolist()) for run in runs}) > 1:
+        assert [run.seed for run in runs] == [0, 1, 2], "hand seed=seed to finish"
 
 
 @pytest.mark.parametrize("label", RUNS)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from anonymip.assignments import SUPPRESSED, Assignment, Classes, Cover, Description
-from anonymip.errors import AnonymipError, UnsupportedObjective
+from anonymip.errors import AnonymipError, UnsupportedObjective, did_you_mean
 from anonymip.instances.domains import Domains
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.expression import Expression
@@ -132,6 +132,12 @@ def _call(objective: RecordLoss, record: Record) -> Any:
     except AnonymipError:
         raise
     except (TypeError, AttributeError) as error:
+        if isinstance(error, AttributeError) and error.obj is record:
+            features = [name for name in vars(record) if not name.startswith("_")]
+            raise UnsupportedObjective(
+                f"objective {objective.name!r} reads {error.name!r}, which no published record has",
+                remedy=did_you_mean(error.name, features, f"It has {', '.join(features)}"),
+            ) from error
         raise UnsupportedObjective(
             f"objective {objective.name!r} cannot be traced: {_raised(error)}",
             remedy="Use sums, products with numbers and element-wise NumPy functions of what the "

@@ -22,12 +22,12 @@ _NCP_OBJECTIVES = ("gcp", "ncp")  # objectives whose value is the sum of the nor
 
 def has_ncp_objective(manifest: Manifest) -> bool:
     """Return whether the objective value is the ncp, so that the bound bounds it too."""
-    return is_recomputed(manifest) and manifest.loss.suppression_price is None
+    return is_ncp(manifest.loss.name) and manifest.loss.suppression_price is None
 
 
-def is_recomputed(manifest: Manifest) -> bool:
-    """Return whether the objective value follows from the ncp and the suppressed records."""
-    return manifest.loss.name.lower() in _NCP_OBJECTIVES
+def is_ncp(name: str) -> bool:
+    """Return whether an objective's value follows from the ncp and the suppressed records."""
+    return name.lower() in _NCP_OBJECTIVES
 
 
 def normalised_penalty(
@@ -55,7 +55,7 @@ def loss_problems(manifest: Manifest, ncp: float, cells: int) -> list[str]:
     `manifest`: the claims. `ncp`: the recomputed sum of penalties. `cells`: n times m.
     """
     claims = [("ncp", manifest.loss.ncp, ncp), ("gcp", manifest.loss.gcp, ncp / cells)]
-    if is_recomputed(manifest):
+    if is_ncp(manifest.loss.name):
         price = manifest.loss.suppression_price
         hidden = manifest.left_out.suppressed + manifest.suppressed
         other = 0.0 if price is None else hidden * (manifest.m - price)

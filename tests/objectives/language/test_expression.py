@@ -105,7 +105,7 @@ REFUSED: dict[str, tuple[Function, str]] = {
     "round": (lambda r: round(r.width["age"]), NOT_TRACED),
     "index": (lambda r: [0, 1, 2, 3][r.distinct["job"]], NOT_TRACED),
     "look-up": (lambda r: {1: 0}[r.distinct["job"]], NOT_TRACED),
-    "unknown feature": (lambda r: r.levels["job"], NOT_TRACED),
+    "unknown feature": (lambda r: r.levels["job"], "reads 'levels', which no published record has"),
     "level of a category": (lambda r: r.level["job"], "reads level of 'job', which is not hierar"),
     "np.log of 0": (lambda r: np.log(r.width["age"]), UNDEFINED),
     "division by 0": (lambda r: 1 / (r.distinct["job"] - 2), UNDEFINED),

@@ -235,7 +235,10 @@ def record_losses(each: Objective, size: int) -> np.ndarray:
 
 
 def test_losses_are_what_they_declare() -> None:
-    """Sums of one attribute each, stars included; stars whose cost no domain changes."""
+    """Sums of one attribute each, stars included; stars whose cost no domain changes.
+
+    A new loss that declares something has its place in the sets at the end.
+    """
     stated: dict[str, set[str]] = {
         "additive": set(),
         "blind_to_domains": set(),
