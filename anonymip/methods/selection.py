@@ -48,9 +48,9 @@ class Reach:
     #: Records times k up to which covers that no columns suit are proven by flows within seconds:
     #: 20 records with k = 3 took 2.6 s.
     few_flows: int = 60
-    #: Most work of the heuristic for k-concealment, pairs of records times k and columns: 4e9 took
-    #: it 21 s. Beyond, a freeform cover is made.
-    concealed: float = 1e10
+    #: Most work of the heuristics for k-concealment, pairs of records times columns: 8e8 took them
+    #: 89 s. Beyond, a freeform cover is made.
+    concealed: float = 4e8
     #: Row types times patterns up to which the program of patterns is proven within seconds or
     #: minutes.
     few_pairs: int = 100_000
@@ -90,7 +90,7 @@ REACH = {
     "quick": Reach(
         by_columns=600,
         by_pairs=1_200,
-        concealed=2e9,
+        concealed=1e8,
         proven_pairs=250,
         tried=0,
         reassigned=5e7,
@@ -101,7 +101,7 @@ REACH = {
     "thorough": Reach(
         by_columns=10_000,
         by_pairs=12_000,
-        concealed=1e12,
+        concealed=4e10,
         part=1_500,
         reassigned=3e9,
         assigned=1.2e10,
@@ -162,8 +162,7 @@ def auto(
     serves = name in _ONE_SIDED and (blind or not is_small)
     if name == "k-concealment":
         # Rings are made to be published diverse, sets of one notion's own seldom can be.
-        work = float(problem.n) ** 2 * problem.k * problem.m
-        serves = blind or problem.diversity is not None or work > reach.concealed
+        serves = blind or problem.diversity is not None or not _conceals(problem, reach)
     if serves:
         return _auto_freeform(problem, budget, settings)
     if name == "k-concealment" and problem.n > reach.few_concealed:
@@ -289,8 +288,7 @@ def _auto_freeform(problem: Problem, budget: Budget | None, settings: dict[str, 
             cover = Cover.of_classes(classes.assignment)
             alike = retold(classes, problem, cover, "each record may be any of its class")
             solution = min(solution, alike, key=lambda one: one.objective)
-    work = float(problem.n) ** 2 * problem.k * problem.m
-    fits = problem.diversity is None and work <= REACH[settings["effort"]].concealed
+    fits = problem.diversity is None and _conceals(problem, REACH[settings["effort"]])
     if fits and problem.compiled.has_tables:
         try:
             own = _Choice("nearest-sets")
@@ -299,6 +297,11 @@ def _auto_freeform(problem: Problem, budget: Budget | None, settings: dict[str, 
         except NoSolution:
             pass  # freeform covers keep what such sets break
     return solution
+
+
+def _conceals(problem: Problem, reach: Reach) -> bool:
+    """Return whether the heuristics for k-concealment end within an effort."""
+    return float(problem.n) ** 2 * problem.m <= reach.concealed
 
 
 def _rings_in_classes(problem: Problem, budget: Budget, settings: dict[str, Any]) -> Solution:

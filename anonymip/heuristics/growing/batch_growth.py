@@ -1,8 +1,9 @@
 """Classes that grow by the record that costs least, evaluated in batches: for every problem.
 
-The engine of greedy-search and k-member where the kernels cannot work: losses without tables,
-limits of generalization, diversity. Beside it the ends of all growth: consecutive records as
-classes, leftovers that join classes, and what a class lacks of the sensitive values.
+The engine of greedy-search and k-member where rules or losses without tables keep the kernels of
+growth from it; under a diversity alone each class is compiled. Beside it the ends of all growth:
+consecutive records as classes, leftovers that join classes, and what a class lacks of the sensitive
+values.
 """
 
 from __future__ import annotations
@@ -10,6 +11,15 @@ from __future__ import annotations
 import numpy as np
 
 from anonymip.errors import InputError
+from anonymip.objectives.kernels.class_loss import (
+    ClassState,
+    KernelRows,
+    join_class,
+    joined_loss,
+    kernel_rows,
+    new_state,
+    open_class,
+)
 from anonymip.orders.arrangement import in_type_order
 from anonymip.problem import Problem, are_diverse, is_plain, losses_within_limits
 from anonymip.recodings.rules.diversity_counts import (
@@ -18,8 +28,10 @@ from anonymip.recodings.rules.diversity_counts import (
     count_in,
     count_out,
     diversity_rule,
+    forget_row,
     new_counts,
     rows_lacking,
+    start_counts,
     stays_diverse,
 )
 from anonymip.runtime.arrays import Flags, Floats, Ints
@@ -36,36 +48,36 @@ class SensitiveMix:
 
     def __init__(self, problem: Problem, members: Ints) -> None:
         self._k = problem.k
-        self._rule = diversity_rule(problem.diversity, problem.microdata)
-        self._counts = new_counts(self._rule)
+        self.rule = diversity_rule(problem.diversity, problem.microdata)
+        self.counts = new_counts(self.rule)
         self.size = len(members)
-        _count_all(self._rule, self._counts, members)
+        _count_all(self.rule, self.counts, members)
 
     def add(self, record: int) -> None:
         """Count a record in."""
         self.size += 1
-        count_in(self._rule, self._counts, record, 1, 0, 0)
+        count_in(self.rule, self.counts, record, 1, 0, 0)
 
     def remove(self, record: int) -> None:
         """Count a record out."""
         self.size -= 1
-        count_out(self._rule, self._counts, record)
+        count_out(self.rule, self.counts, record)
 
     def needed(self) -> int:
         """Return how many further records a class of these needs at least to be allowed."""
-        lacking = int(rows_lacking(self._rule, self._counts, self.size, -1))
+        lacking = int(rows_lacking(self.rule, self.counts, self.size, -1))
         return max(self._k - self.size, lacking)
 
     def needed_with(self, candidates: Ints) -> Ints:
         """Return (B,) the same once one of the candidates has joined."""
-        lacking = _lacking_with(self._rule, self._counts, self.size, candidates)
+        lacking = _lacking_with(self.rule, self.counts, self.size, candidates)
         return np.maximum(self._k - self.size - 1, lacking)
 
     def diverse_without(self, candidates: Ints) -> Flags:
         """Return (B,) whether the set without one of the candidates would be diverse, or empty."""
         if self.size == 1:
             return np.ones(len(candidates), np.bool_)
-        return _diverse_without(self._rule, self._counts, self.size, candidates)
+        return _diverse_without(self.rule, self.counts, self.size, candidates)
 
 
 @kernel
@@ -161,15 +173,21 @@ CANDIDATES = 2_000
 #: second. But a class always has so many to choose from.
 _CELLS = {"quick": 2e8, "normal": 1e9, "thorough": np.inf}
 _LEAST_CANDIDATES = 50
-#: Problems with tables and more records than this are left to the kernels and the repair.
-LARGEST_BATCH = 20_000
+#: Problems with tables and more records than this are left to the kernels and the repair, which for
+#: a diversity that is hard to keep loses nearly twice as much: one of limits, and one of a
+#: diversity alone, whose classes are compiled.
+LARGEST_BATCH, LARGEST_COMPILED = 20_000, 100_000
 
 
 def uses_batches(problem: Problem) -> bool:
     """Return whether the batch engine takes a problem, else the kernels."""
     if is_plain(problem):
         return False
-    return not problem.compiled.has_tables or problem.n <= LARGEST_BATCH
+    return not problem.compiled.has_tables or problem.n <= _largest(problem)
+
+
+def _largest(problem: Problem) -> int:
+    return LARGEST_BATCH if problem.limits else LARGEST_COMPILED
 
 
 def most_candidates(problem: Problem, effort: str) -> int:
@@ -183,7 +201,7 @@ def engine_remarks(problem: Problem, effort: str) -> tuple[str, ...]:
     if is_plain(problem):
         return ()
     if not uses_batches(problem):
-        remark = f"more than {LARGEST_BATCH} records: classes were grown without the rules, "
+        remark = f"more than {_largest(problem)} records: classes were grown without the rules, "
         return (remark + "and those that broke one were repaired",)
     candidates = most_candidates(problem, effort)
     if problem.n > candidates:
@@ -294,6 +312,14 @@ class _BatchGrowth:
         self._set_aside: list[int] = []
         self._rest = SensitiveMix(problem, records)
         self.groups: list[list[int]] = []
+        self._grown = self._grown_in_batches
+        if problem.compiled.has_tables and not problem.limits:
+            tables = problem.compiled.tables
+            self._grown = self._grown_compiled
+            self._rows = kernel_rows(problem.microdata, tables, records)
+            self._state = new_state(tables, problem.k)
+            self._mix = new_counts(self._rest.rule)
+            self._heads, self._places = np.empty((2, len(records)), np.int64)
 
     def leftovers(self) -> list[int]:
         """Return the records without a class, in order."""
@@ -346,7 +372,19 @@ class _BatchGrowth:
         self._alive[place] = True
         self._rest.add(int(self._records[place]))
 
-    def _grown(self, seed: int) -> list[int]:
+    def _grown_compiled(self, seed: int) -> list[int]:
+        """Return the same as :meth:`_grown_in_batches`."""
+        rest = self._rest
+        found = _grow_class(
+            *(self._rows, self._state, self._records, self._types),
+            *(rest.rule, rest.counts, self._mix),
+            *(self._alive, self._heads, self._places),
+            *(rest.size, seed, self._problem.k, self._most),
+        )
+        rest.size -= found
+        return self._places[:found].tolist()
+
+    def _grown_in_batches(self, seed: int) -> list[int]:
         """Return the places of a class around a seed; none if it cannot be completed."""
         places = [seed]
         self._take(seed)
@@ -368,3 +406,69 @@ class _BatchGrowth:
             self._take(place)
             mix.add(int(self._records[place]))
         return places
+
+
+@kernel
+def _grow_class(
+    rows: KernelRows,
+    state: ClassState,
+    records: Ints,
+    types: Ints,
+    rule: DiversityRule,
+    rest: ValueCounts,
+    mix: ValueCounts,
+    alive: Flags,
+    heads: Ints,
+    places: Ints,
+    left: int,
+    seed: int,
+    k: int,
+    most: int,
+) -> int:
+    """Fill in the places of a class around a seed; return how many, 0 if it cannot be completed.
+
+    `rows`: those at the places of the order. `rest, left`: sensitive values of all rows without a
+    class, and their number. `mix`: workspace, empty. Complexity: O(s (n + candidates m)).
+    """
+    size, picked = 0, seed
+    start_counts(mix)
+    open_class(rows, state, seed)
+    while True:
+        if size > 0:
+            join_class(rows, state, picked)
+        places[size] = picked
+        alive[picked] = False
+        count_in(rule, mix, records[picked], 1, 0, 0)
+        count_out(rule, rest, records[picked])
+        size += 1
+        needed = max(k - size, rows_lacking(rule, mix, size, -1))
+        if needed <= 0:
+            break
+        # One row of each type, those nearest to the seed.
+        count, middle, last = 0, 0, -1
+        for place in range(len(alive)):
+            if alive[place] and types[place] != last:
+                last = types[place]
+                middle += place < seed
+                heads[count] = place
+                count += 1
+        begin = min(max(0, middle - most // 2), max(0, count - most))
+        picked, best, keeps = -1, np.inf, False
+        for at in range(begin, min(count, begin + most)):
+            place, row = heads[at], records[heads[at]]
+            if max(k - size - 1, rows_lacking(rule, mix, size, row)) >= needed:
+                continue
+            loss = joined_loss(rows, state, place)
+            # Whoever leaves the others diverse comes first: they can then still be a class.
+            if loss < best or not keeps:
+                diverse = left - size == 1 or stays_diverse(rule, rest, left - size, row, -1)
+                if (loss < best and diverse >= keeps) or (diverse and not keeps):
+                    picked, best, keeps = place, loss, diverse
+        if picked < 0:
+            break
+    for at in range(size):
+        forget_row(rule, mix, records[places[at]])
+        if needed > 0:
+            alive[places[at]] = True
+            count_in(rule, rest, records[places[at]], 1, 0, 0)
+    return size if needed <= 0 else 0

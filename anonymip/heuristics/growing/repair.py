@@ -213,7 +213,7 @@ class _Repair:
         """Mend each class that is not diverse: merge it, thin it out, or scatter its members."""
         if self._problem.diversity is None:
             return
-        to_mend = [at for at, group in enumerate(self.groups) if group and not self._good(group)]
+        to_mend = [at for at in self._suspects() if not self._good(self.groups[at])]
         total = len(to_mend)
         while to_mend:
             self._budget.report("mending classes", done=max(0, total - len(to_mend)), total=total)
@@ -277,6 +277,16 @@ class _Repair:
             rows = np.array([self.groups[g] for g in at], np.int64)
             broken += at[~within_limits(self._problem, rows)].tolist()
         return sorted(broken)
+
+    def _suspects(self) -> list[int]:
+        """Return the classes that may be too small or not diverse, among them all that are."""
+        sizes = np.array([len(group) for group in self.groups], np.int64)
+        fine = np.zeros(len(sizes), np.bool_)
+        for size in np.unique(sizes[sizes >= self._problem.k]):
+            at = np.flatnonzero(sizes == size)
+            rows = np.array([self.groups[g] for g in at], np.int64)
+            fine[at] = are_diverse(self._problem, rows)
+        return np.flatnonzero((sizes > 0) & ~fine).tolist()
 
     def _good(self, group: list[int]) -> bool:
         """Return whether a class is large enough and diverse."""

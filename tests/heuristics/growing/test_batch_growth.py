@@ -24,7 +24,7 @@ from anonymip.heuristics.growing.batch_growth import (
     uses_batches,
 )
 from anonymip.heuristics.growing.growth import grow_classes
-from anonymip.orders.arrangement import arrange
+from anonymip.orders.arrangement import arrange, in_type_order
 from anonymip.orders.orders import variance_order
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Column, Rules, record_loss
@@ -55,6 +55,32 @@ def test_same_labels_as_the_kernels(
     )
     assert stopped is None
     assert batches.tolist() == kernels.tolist()
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_compiled_classes_are_those_of_batches(data: st.DataObject) -> None:
+    """Under a diversity alone both grow the same classes, of a window of candidates too."""
+    columns = data.draw(exact_tables())
+    n, k = len(columns[0].values), data.draw(st.integers(2, 4))
+    mixed = microdata(columns)
+    ill = data.draw(st.lists(st.sampled_from("xyyz"), min_size=n, max_size=n))
+    table = Microdata(mixed.frame.assign(ill=ill), mixed.attributes, sensitive=("ill",))
+    asked = data.draw(st.sampled_from([Diversity(l=2), Diversity(distinct=2)]))
+    try:
+        problem = Problem(table, k, diversity=asked)
+    except InputError:
+        return  # a value is too frequent
+    records, types = in_type_order(problem, np.array(data.draw(st.permutations(range(n)))))
+    first, candidates = data.draw(st.sampled_from([None, 0])), data.draw(st.sampled_from([5, 99]))
+    found = []
+    for compiled in (True, False):
+        growth = module._BatchGrowth(problem, records, types, candidates)
+        if not compiled:
+            growth._grown = growth._grown_in_batches
+        growth.run(Budget(), farthest_from=first)
+        found.append((growth.groups, growth.leftovers()))
+    assert found[0] == found[1]
 
 
 def test_close_records_share_a_class_under_squared_errors() -> None:
