@@ -48,9 +48,10 @@ class Reach:
     #: Records times k up to which covers that no columns suit are proven by flows within seconds:
     #: 20 records with k = 3 took 2.6 s.
     few_flows: int = 60
-    #: Most work of the heuristics for k-concealment, pairs of records times columns: 8e8 took them
-    #: 89 s. Beyond, a freeform cover is made.
-    concealed: float = 4e8
+    #: Most work of the nearest sets for k-concealment, pairs of records times columns: 1e9 took
+    #: them 13 to 20 s. Beyond, a freeform cover is made. Matches made effective one by one take as long
+    #: for a quarter of it.
+    concealed: float = 3e9
     #: Row types times patterns up to which the program of patterns is proven within seconds or
     #: minutes.
     few_pairs: int = 100_000
@@ -90,7 +91,7 @@ REACH = {
     "quick": Reach(
         by_columns=600,
         by_pairs=1_200,
-        concealed=1e8,
+        concealed=8e8,
         proven_pairs=250,
         tried=0,
         reassigned=5e7,
@@ -162,7 +163,9 @@ def auto(
     serves = name in _ONE_SIDED and (blind or not is_small)
     if name == "k-concealment":
         # Rings are made to be published diverse, sets of one notion's own seldom can be.
-        serves = blind or problem.diversity is not None or not _conceals(problem, reach)
+        serves = (
+            blind or problem.diversity is not None or 4 * _concealing(problem) > reach.concealed
+        )
     if serves:
         return _auto_freeform(problem, budget, settings)
     if name == "k-concealment" and problem.n > reach.few_concealed:
@@ -288,8 +291,8 @@ def _auto_freeform(problem: Problem, budget: Budget | None, settings: dict[str, 
             cover = Cover.of_classes(classes.assignment)
             alike = retold(classes, problem, cover, "each record may be any of its class")
             solution = min(solution, alike, key=lambda one: one.objective)
-    fits = problem.diversity is None and _conceals(problem, REACH[settings["effort"]])
-    if fits and problem.compiled.has_tables:
+    fits = _concealing(problem) <= REACH[settings["effort"]].concealed
+    if fits and problem.diversity is None and problem.compiled.has_tables:
         try:
             own = _Choice("nearest-sets")
             sets = _run(own, "sets of their own", problem, budget, settings)
@@ -299,9 +302,9 @@ def _auto_freeform(problem: Problem, budget: Budget | None, settings: dict[str, 
     return solution
 
 
-def _conceals(problem: Problem, reach: Reach) -> bool:
-    """Return whether the heuristics for k-concealment end within an effort."""
-    return float(problem.n) ** 2 * problem.m <= reach.concealed
+def _concealing(problem: Problem) -> float:
+    """Return the work of the heuristics for k-concealment."""
+    return float(problem.n) ** 2 * problem.m
 
 
 def _rings_in_classes(problem: Problem, budget: Budget, settings: dict[str, Any]) -> Solution:

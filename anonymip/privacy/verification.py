@@ -111,9 +111,6 @@ class Verification:
     problems: tuple[str, ...]
     checks: tuple[str, ...]
 
-    def __str__(self) -> str:
-        return self.summary()
-
     def summary(self) -> str:
         """Return the text for a person, several lines."""
         lines = ["The release keeps its promises." if self.ok else "The release FAILS."]
@@ -135,6 +132,8 @@ class Verification:
         lines += [f"  PROBLEM: {problem}" for problem in self.problems]
         lines += [f"  {check}" for check in self.checks]
         return "\n".join(lines)
+
+    __str__ = summary
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as an object for JSON."""
@@ -544,10 +543,9 @@ def _check_content(findings: _Findings, published: PublishedTable, records: Orig
         )
     left_out = manifest.left_out.suppressed
     findings.ncp = loss_claims.normalised_penalty(published, records, left_out)
-    what = "The loss" if loss_claims.is_ncp(manifest.loss.name) else "The gcp"
     as_stars = "; records left out count as rows of stars" if left_out else ""
     findings.note(
-        f"{what} was computed again from the published table{as_stars}.",
+        f"The loss (ncp and gcp) was computed again from the published table{as_stars}.",
         loss_claims.loss_problems(manifest, findings.ncp, (published.n + left_out) * published.m),
     )
     if manifest.loss.weights is not None:
@@ -574,10 +572,8 @@ def _result(findings: _Findings) -> Verification:
     if manifest.unit is not None:
         promise = f"k counts units (column {manifest.unit!r}), k reached counts rows"
     bound = manifest.loss.bound if loss_claims.has_ncp_objective(manifest) else None
-    reached, classes = None, None
-    if manifest.is_cover:
-        reached = findings.cover_reached
-    elif sizes is not None:
+    reached, classes = findings.cover_reached, None
+    if sizes is not None and not manifest.is_cover:
         reached, classes = sizes.smallest, len(sizes.sizes)
     return Verification(
         ok=not findings.problems,
