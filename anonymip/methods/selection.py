@@ -49,8 +49,8 @@ class Reach:
     #: 20 records with k = 3 took 2.6 s.
     few_flows: int = 60
     #: Most work of the nearest sets for k-concealment, pairs of records times columns: 1e9 took
-    #: them 13 to 20 s. Beyond, a freeform cover is made. Matches made effective one by one take as long
-    #: for a quarter of it.
+    #: them 13 to 20 s. Beyond, a freeform cover is made. Matches made effective one by one are tried
+    #: up to an eighth of it.
     concealed: float = 3e9
     #: Row types times patterns up to which the program of patterns is proven within seconds or
     #: minutes.
@@ -164,7 +164,7 @@ def auto(
     if name == "k-concealment":
         # Rings are made to be published diverse, sets of one notion's own seldom can be.
         serves = (
-            blind or problem.diversity is not None or 4 * _concealing(problem) > reach.concealed
+            blind or problem.diversity is not None or 8 * _concealing(problem) > reach.concealed
         )
     if serves:
         return _auto_freeform(problem, budget, settings)
