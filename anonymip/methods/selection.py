@@ -49,7 +49,7 @@ class Reach:
     #: 20 records with k = 3 took 2.6 s.
     few_flows: int = 60
     #: Most work of the nearest sets for k-concealment, pairs of records times columns: 1e9 took
-    #: them 13 to 20 s. Beyond, a freeform cover is made. Matches made effective one by one are tried
+    #: them 13 to 20 s. Beyond, a freeform cover is made. Matches are made effective one by one
     #: up to an eighth of it.
     concealed: float = 3e9
     #: Row types times patterns up to which the program of patterns is proven within seconds or
