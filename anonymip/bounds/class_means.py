@@ -188,6 +188,7 @@ def sets_around(
         root, best = roots[at], np.inf
         for a in range(m):
             mean[a] = points[root, a]
+        # The least k terms around a mean are a set, whose own mean the next round begins from.
         for _ in range(means):
             held = 0
             for place in range(near.shape[1]):

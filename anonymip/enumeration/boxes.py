@@ -369,6 +369,7 @@ def _list_candidates(
         search.left[kind] = value + room
         search.candidates[depth, count] = kind
         count += 1
+    # Both orders are stable: what is sorted by last comes first, and the other breaks its ties.
     listed, key = search.candidates[depth, :count].copy(), np.empty(count)
     for at in range(count):
         key[at] = search.distance[listed[at]]

@@ -318,8 +318,8 @@ class _BatchGrowth:
             self._grown = self._grown_compiled
             self._rows = kernel_rows(problem.microdata, tables, records)
             self._state = new_state(tables, problem.k)
-            self._mix = new_counts(self._rest.rule)
-            self._heads, self._places = np.empty((2, len(records)), np.int64)
+            self._mix, self._rule = new_counts(self._rest.rule), self._rest.rule.of_rows(records)
+            self._work = np.empty((2, len(records)), np.int64)
 
     def leftovers(self) -> list[int]:
         """Return the records without a class, in order."""
@@ -376,13 +376,12 @@ class _BatchGrowth:
         """Return the same as :meth:`_grown_in_batches`."""
         rest = self._rest
         found = _grow_class(
-            *(self._rows, self._state, self._records, self._types),
-            *(rest.rule, rest.counts, self._mix),
-            *(self._alive, self._heads, self._places),
-            *(rest.size, seed, self._problem.k, self._most),
+            *(self._rows, self._state, self._types, self._alive),
+            *(self._rule, rest.counts, rest.size, self._mix),
+            *(self._work, seed, self._problem.k, self._most),
         )
         rest.size -= found
-        return self._places[:found].tolist()
+        return self._work[0, :found].tolist()
 
     def _grown_in_batches(self, seed: int) -> list[int]:
         """Return the places of a class around a seed; none if it cannot be completed."""
@@ -412,24 +411,24 @@ class _BatchGrowth:
 def _grow_class(
     rows: KernelRows,
     state: ClassState,
-    records: Ints,
     types: Ints,
+    alive: Flags,
     rule: DiversityRule,
     rest: ValueCounts,
-    mix: ValueCounts,
-    alive: Flags,
-    heads: Ints,
-    places: Ints,
     left: int,
+    mix: ValueCounts,
+    work: Ints,
     seed: int,
     k: int,
     most: int,
 ) -> int:
     """Fill in the places of a class around a seed; return how many, 0 if it cannot be completed.
 
-    `rows`: those at the places of the order. `rest, left`: sensitive values of all rows without a
-    class, and their number. `mix`: workspace, empty. Complexity: O(s (n + candidates m)).
+    `rows, types, alive, rule`: of each place in the order. `rest, left`: sensitive values of all
+    rows without a class, and their number. `mix`: workspace, empty. `work`: (2, n), the places are
+    written to the first row. Complexity: O(s (n + candidates m)) for s records.
     """
+    places, heads = work[0], work[1]
     size, picked = 0, seed
     start_counts(mix)
     open_class(rows, state, seed)
@@ -438,8 +437,8 @@ def _grow_class(
             join_class(rows, state, picked)
         places[size] = picked
         alive[picked] = False
-        count_in(rule, mix, records[picked], 1, 0, 0)
-        count_out(rule, rest, records[picked])
+        count_in(rule, mix, picked, 1, 0, 0)
+        count_out(rule, rest, picked)
         size += 1
         needed = max(k - size, rows_lacking(rule, mix, size, -1))
         if needed <= 0:
@@ -455,20 +454,20 @@ def _grow_class(
         begin = min(max(0, middle - most // 2), max(0, count - most))
         picked, best, keeps = -1, np.inf, False
         for at in range(begin, min(count, begin + most)):
-            place, row = heads[at], records[heads[at]]
-            if max(k - size - 1, rows_lacking(rule, mix, size, row)) >= needed:
+            place = heads[at]
+            if max(k - size - 1, rows_lacking(rule, mix, size, place)) >= needed:
                 continue
             loss = joined_loss(rows, state, place)
             # Whoever leaves the others diverse comes first: they can then still be a class.
             if loss < best or not keeps:
-                diverse = left - size == 1 or stays_diverse(rule, rest, left - size, row, -1)
+                diverse = left - size == 1 or stays_diverse(rule, rest, left - size, place, -1)
                 if (loss < best and diverse >= keeps) or (diverse and not keeps):
                     picked, best, keeps = place, loss, diverse
         if picked < 0:
             break
     for at in range(size):
-        forget_row(rule, mix, records[places[at]])
+        forget_row(rule, mix, places[at])
         if needed > 0:
             alive[places[at]] = True
-            count_in(rule, rest, records[places[at]], 1, 0, 0)
+            count_in(rule, rest, places[at], 1, 0, 0)
     return size if needed <= 0 else 0

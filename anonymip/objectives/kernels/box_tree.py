@@ -165,6 +165,7 @@ def build_tree(tree: BoxTree, rows: KernelRows, alive: Ints) -> None:
     if kept == 0:
         tree.alive[0], tree.left[0] = 0, -1
         return
+    # Nodes wait in the order in which they were made: two halves at the end for each that is split.
     node = 0
     while node < tree.size[0]:
         _fit_box(tree, rows, node)
