@@ -100,7 +100,8 @@ class TrustOfLosses:
     def no_release(self, solver: str) -> NoSolution | None:
         """Return what to raise where a model is infeasible and no release known.
 
-        None if a release always exists: only limits and degrees leave none.
+        None if a release always exists: only limits, degrees, and a diversity beside a limit of
+        suppression leave none.
         """
         if self.problem.limits:
             return NoSolution(
@@ -111,6 +112,13 @@ class TrustOfLosses:
             return NoSolution(
                 f"no release has these degrees, says {solver}",
                 remedy="Ask for degrees that differ less, or for k alone",
+            )
+        if self.problem.diversity is not None and self.problem.limits_suppression:
+            most = self.problem.most_suppressed
+            return NoSolution(
+                f"no release keeps the {self.problem.diversity} where {most} records may be "
+                f"suppressed, says {solver}",
+                remedy="Allow more suppressed records, or ask for less diversity",
             )
         return None
 

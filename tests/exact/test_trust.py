@@ -12,13 +12,16 @@ from anonymip import (
     Attribute,
     Bottleneck,
     Cap,
+    Diversity,
     EquivalenceClasses,
     Freeform,
     Microdata,
+    NoSolution,
     Problem,
     Solution,
     Stopped,
     objective,
+    solve,
 )
 from anonymip.assignments import Classes, Cover
 from anonymip.errors import SolverError
@@ -195,6 +198,17 @@ def test_a_release_refutes_claims_above_it() -> None:
         refuse_refuted("Solver 1", 0.5, 0.4, 0.09, RELEASE)
     assert caught.value.release is RELEASE
     assert caught.value.remedy == "Use another solver"
+
+
+def test_no_release_is_diverse_where_few_may_be_suppressed() -> None:
+    """Two sensitive values have no diversity of three, and one record of four may be left out."""
+    frame = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "ill": list("xyxy")})
+    data = Microdata(frame, (Attribute("a"),), sensitive=("ill",))
+    problem = Problem(data, 2, EquivalenceClasses(True, 1), diversity=Diversity(l=3))
+    with pytest.raises(NoSolution, match="no release keeps the diversity l = 3 where 1 records"):
+        solve(problem, "equivalence-mip")
+    some = problem.replace(recoding=EquivalenceClasses(suppression=True))
+    assert solve(some, "equivalence-mip").is_optimal
 
 
 def test_infeasible_is_a_claim_that_limits_alone_can_make_true() -> None:
