@@ -6,15 +6,18 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import (
+    Attribute,
     EquivalenceClasses,
     Freeform,
     Microdata,
@@ -329,3 +332,20 @@ def test_sets_of_k_without_tables_lose_what_all_sets_say(case: Case, most: int) 
         assert found[record] <= least + 1e-12
         if most == 10_000:
             assert found[record] == pytest.approx(least, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("values", "high"),
+    [([0.1, 0.10000000000000002], 0.7), ([1000000000.000003, 1000000000.000004], 2e9)],
+)
+def test_numbers_that_nearly_are_one_beside_missing_values(
+    values: list[float], high: float
+) -> None:
+    """Widths are exact where the losses of the ends are mostly rounding."""
+    frame = pd.DataFrame({"a": [*values, None, None]})
+    attributes = (Attribute("a", "numeric", domain=(0.0, high), missing="own"),)
+    problem = Problem(Microdata(frame, attributes), 2)
+    bound = nearest_neighbour_bound(problem)
+    assert bound is not None
+    least = 2 * (Fraction(values[1]) - Fraction(values[0])) / Fraction(high)
+    assert 0 < bound.value <= least <= bound.value * (1 + 1e-6)

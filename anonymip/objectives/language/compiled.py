@@ -193,6 +193,7 @@ def expression_losses(expression: Expression, domains: Domains, cells: CellBatch
     for a, tree in enumerate(domains.trees):
         values[a, "lower"] = cells.lowers[:, a] - domains.origin[a]
         values[a, "upper"] = cells.uppers[:, a] - domains.origin[a]
+        values[a, "width"] = cells.uppers[:, a] - cells.lowers[:, a]
         values[a, "count"] = cells.count(a)
         if tree is not None:
             values[a, "level"], values[a, "leaves"] = cells.level(a, tree), cells.leaves(a, tree)

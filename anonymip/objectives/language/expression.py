@@ -83,10 +83,21 @@ class Expression:
         return frozenset(self.linear).union(*(term.basis() for term in self.terms))
 
     def evaluate(self, values: Values) -> Floats:
-        """Return the numbers for a batch of basis values, each (B,)."""
+        """Return the numbers for a batch of basis values, each (B,).
+
+        Of two large ends that lie close together the difference is exact, that of their losses is
+        mostly rounding: the width is taken first, `values` may have it from before a shift.
+        """
         total: Floats = np.asarray(self.constant, np.float64)
         for element, coefficient in self.linear.items():
-            total = total + coefficient * values[element]
+            attribute, kind = element
+            low, high = (attribute, "lower"), (attribute, "upper")
+            if kind == "upper" and low in self.linear:
+                width = values.get((attribute, "width"), values[high] - values[low])
+                slope = coefficient + self.linear[low]
+                total = total + coefficient * width + slope * values[low]
+            elif kind != "lower" or high not in self.linear:
+                total = total + coefficient * values[element]
         for term in self.terms:
             total = total + term.evaluate(values)
         return total

@@ -198,7 +198,12 @@ def _pair_losses(
             remedy="Use a linear term, or fewer values",
         )
     lower, upper = np.meshgrid(level, level, indexing="ij")
-    values: dict[Basis, Floats] = {(attribute, "lower"): lower, (attribute, "upper"): upper}
+    given = levels[attribute].astype(np.float64)
+    values: dict[Basis, Floats] = {
+        (attribute, "lower"): lower,
+        (attribute, "upper"): upper,
+        (attribute, "width"): given[None, :] - given[:, None],
+    }
     losses = linear[0] * lower + linear[1] * upper
     for term in terms:
         losses = losses + term.evaluate(values)
@@ -231,7 +236,7 @@ def _capped_widths(
     linear = any(expression.linear.get(end) for end in (*ends, (attribute, "count")))
     if linear or dict(width.linear) != {ends[0]: -slope, ends[1]: slope} or width.constant:
         return None
-    numbers = levels.astype(np.float64) - domains.origin[attribute]
+    numbers = levels.astype(np.float64)  # the widths of these are exact
     apart = slope * (numbers[-1] - numbers[-2])
     if isinstance(most, Expression) or term.factor < 0 or not 0 < most <= apart:
         return None
