@@ -124,7 +124,8 @@ def simple_fraction(number: float, size: float) -> Fraction:
         whole = math.floor(rest)
         before, last = last, (whole * last[0] + before[0], whole * last[1] + before[1])
         found = Fraction(*last)
-        if abs(found - exact) <= near:
+        # What is not 0 is a difference of two values, however near they are.
+        if abs(found - exact) <= near and (found or not exact):
             break
         rest = 1 / (rest - whole)
     bits = last[0].bit_length() + last[1].bit_length()
