@@ -23,6 +23,7 @@ from anonymip.heuristics.local_search.squared_errors import are_squared, improve
 from anonymip.heuristics.local_search.starts import (
     BEST,
     DIVING,
+    MOST_MOVED,
     kept_of,
     make_start,
     make_starts,
@@ -324,8 +325,8 @@ class _Run:
         goes in one order, of which an effort is a part and a time limit cuts the rest, so that more
         of either is never worse.
         """
-        if len(starts_of(self.problem)) == 1:
-            return self._from_large(next(firsts), weighed)
+        if len(starts_of(self.problem)) == 1 or self.problem.n > MOST_MOVED:
+            return self._from_large(min(firsts, key=lambda first: first.objective), weighed)
         moved = [(self._improve(first, EFFORTS[0]), first) for first in firsts]
         moved.sort(key=lambda pair: pair[0].objective)
         of = f", one of the best of {len(moved)}"

@@ -49,6 +49,9 @@ _SEVERAL, _EVALUATED = 2_000, 300
 #: Which one is made of more records, and of still more: on Adult, k = 5, it ends 2 % below the
 #: other, but its time grows with the square of the records.
 _ONE, _LARGE = ("k-member", 50_000), "greedy-search"
+#: What is held against it under rules, up to so many records; up to fewer all of them are moved
+#: before the best one is told.
+_CUT, MOST_REPAIRED, MOST_MOVED = ("ordered-cut", "mondrian"), 100_000, 20_000
 #: Records up to which squared errors begin with distances, in time that grows with their square.
 _BY_DISTANCE = 30_000
 #: The least share of a set of a bound that is worth a class.
@@ -141,8 +144,9 @@ def starts_of(problem: Problem) -> list[str]:
         return ["mdav" if problem.n <= _BY_DISTANCE else "hilbert"]
     if problem.n > (_SEVERAL if problem.compiled.has_tables else _EVALUATED):
         if has_rules(problem):
-            # Others are cut or grown without the rules, and then repaired.
-            return [_LARGE]
+            # Classes that grow until they keep a rule are small and wide where rows repeat: what is
+            # cut and repaired lost a thirtieth. Repair takes too long of still more records.
+            return [_LARGE, *_CUT] if problem.n <= MOST_REPAIRED else [_LARGE]
         one = _ONE[0] if problem.n <= _ONE[1] else _LARGE
         return ["ordered-cut" if repeats(problem) else one]
     return [name for name in STARTS if name not in _LEFT_OUT]

@@ -10,10 +10,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from anonymip import Attribute, Budget, InputError, Microdata, NoSolution, Problem, Solution, census
+from anonymip import (
+    Attribute,
+    Budget,
+    Diversity,
+    InputError,
+    Microdata,
+    NoSolution,
+    Problem,
+    Solution,
+    census,
+)
 from anonymip.heuristics.classes import diving
 from anonymip.heuristics.classes.initial import initial
+from anonymip.heuristics.classes.mondrian import mondrian
+from anonymip.heuristics.classes.ordered_cut import ordered_cut
 from anonymip.heuristics.local_search import iterated, rounds, starts
+from anonymip.heuristics.local_search import local_search as engine
 from anonymip.heuristics.local_search.local_search import improve, local_search
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime import budget, stepping
@@ -148,3 +161,21 @@ def test_more_effort_leaves_out_no_worse_outliers(seed: int) -> None:
     problem = Problem(data, 8, EquivalenceClasses(most_suppressed=3))
     losses = [local_search(problem, effort=effort).objective for effort in EFFORTS]
     assert losses == sorted(losses, reverse=True)
+
+
+@pytest.mark.parametrize("most_moved", [100, 1000])
+def test_diverse_classes_of_repeated_rows_begin_with_those_that_are_cut(
+    most_moved: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Types of many rows are diverse as they are; what grows to the least size mixes them."""
+    monkeypatch.setattr(starts, "_SEVERAL", 100)
+    monkeypatch.setattr(engine, "MOST_MOVED", most_moved)
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"a": rng.integers(0, 5, 400), "b": rng.integers(0, 4, 400)})
+    table = frame.assign(ill=rng.choice(list("xxyyzw"), 400))
+    data = Microdata(table, tuple(map(Attribute, frame)), sensitive=("ill",))
+    problem = Problem(data, 2, diversity=Diversity(distinct=3))
+    found = local_search(problem, from_method="best", effort="quick").objective
+    cut = min(ordered_cut(problem).objective, mondrian(problem).objective)
+    grown = local_search(problem, from_method="greedy-search", effort="quick").objective
+    assert found <= cut < grown
