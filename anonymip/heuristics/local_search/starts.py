@@ -145,8 +145,10 @@ def starts_of(problem: Problem) -> list[str]:
     if problem.n > (_SEVERAL if problem.compiled.has_tables else _EVALUATED):
         if has_rules(problem):
             # Classes that grow until they keep a rule are small and wide where rows repeat: what is
-            # cut and repaired lost a thirtieth. Repair takes too long of still more records.
-            return [_LARGE, *_CUT] if problem.n <= MOST_REPAIRED else [_LARGE]
+            # cut and repaired lost a thirtieth. Repair takes long of still more records, and where
+            # limits are kept.
+            cut = problem.n <= MOST_REPAIRED and (not problem.limits or repeats(problem))
+            return [_LARGE, *_CUT] if cut else [_LARGE]
         one = _ONE[0] if problem.n <= _ONE[1] else _LARGE
         return ["ordered-cut" if repeats(problem) else one]
     return [name for name in STARTS if name not in _LEFT_OUT]
