@@ -208,6 +208,7 @@ def test_alike_records_are_one_row() -> None:
         (0.0, 0.0, Fraction(0)),
         (-2.5, 0.0, Fraction(-5, 2)),
         (2e-8, 0.0, Fraction(1, 50_000_000)),
+        (0.5**55, 1.0, Fraction(1, 2**55)),
         (np.sqrt(2.0), 1.0, Fraction(float(np.sqrt(2.0)))),
         (np.pi * 1e-9, 0.0, Fraction(float(np.pi * 1e-9))),
     ],
