@@ -48,10 +48,10 @@ class Reach:
     #: Records times k up to which covers that no columns suit are proven by flows within seconds:
     #: 20 records with k = 3 took 2.6 s.
     few_flows: int = 60
-    #: Most work of the nearest sets for k-concealment, pairs of records times columns: 1e9 took
-    #: them 13 to 20 s. Beyond, a freeform cover is made. Matches are made effective one by one
-    #: up to an eighth of it.
-    concealed: float = 3e9
+    #: Most work of the nearest sets for the weaker notions (:func:`_concealing`): 6e9 took them 20
+    #: to 50 s. Beyond, a freeform cover is made. For k-concealment matches are made effective one
+    #: by one up to an eighth of it.
+    concealed: float = 1e10
     #: Row types times patterns up to which the program of patterns is proven within seconds or
     #: minutes.
     few_pairs: int = 100_000
@@ -91,7 +91,7 @@ REACH = {
     "quick": Reach(
         by_columns=600,
         by_pairs=1_200,
-        concealed=8e8,
+        concealed=2e9,
         proven_pairs=250,
         tried=0,
         reassigned=5e7,
@@ -102,7 +102,7 @@ REACH = {
     "thorough": Reach(
         by_columns=10_000,
         by_pairs=12_000,
-        concealed=4e10,
+        concealed=5e10,
         part=1_500,
         reassigned=3e9,
         assigned=1.2e10,
@@ -292,19 +292,24 @@ def _auto_freeform(problem: Problem, budget: Budget | None, settings: dict[str, 
             alike = retold(classes, problem, cover, "each record may be any of its class")
             solution = min(solution, alike, key=lambda one: one.objective)
     fits = _concealing(problem) <= REACH[settings["effort"]].concealed
+    if problem.compiled.monotone and solution.ncp == 0:
+        return solution  # nothing loses less than exact cells
     if fits and problem.diversity is None and problem.compiled.has_tables:
-        try:
+        with suppress(NoSolution):  # freeform covers keep what such sets break
             own = _Choice("nearest-sets")
             sets = _run(own, "sets of their own", problem, budget, settings)
             solution = min(solution, sets, key=lambda one: one.objective)
-        except NoSolution:
-            pass  # freeform covers keep what such sets break
     return solution
 
 
 def _concealing(problem: Problem) -> float:
-    """Return the work of the heuristics for k-concealment."""
-    return float(problem.n) ** 2 * problem.m
+    """Return the work of the heuristics for the weaker notions.
+
+    Each pair of records is looked at column by column, and for as long as two columns take
+    besides; k times, or for k-concealment about five times.
+    """
+    times = 5 if problem.recoding.name == "k-concealment" else problem.k
+    return float(problem.n) ** 2 * (problem.m + 2) * times
 
 
 def _rings_in_classes(problem: Problem, budget: Budget, settings: dict[str, Any]) -> Solution:

@@ -29,7 +29,7 @@ _Found = tuple[Cover, Stopped | None]
 
 #: Pairs of records times columns up to which k-concealment looks where ways cost most, for one way
 #: that takes 2.5 s for 1e8.
-_CUT = {"quick": 1e8, "normal": 3e8, "thorough": np.inf}
+_CUT = {"quick": 1e8, "normal": 3e8, "thorough": 3e9}
 
 
 def nearest_sets(

@@ -49,8 +49,8 @@ _SEVERAL, _EVALUATED = 2_000, 300
 #: Which one is made of more records, and of still more: on Adult, k = 5, it ends 2 % below the
 #: other, but its time grows with the square of the records.
 _ONE, _LARGE = ("k-member", 50_000), "greedy-search"
-#: What is held against it under rules, up to so many records; up to fewer all of them are moved
-#: before the best one is told.
+#: Under rules these are starts too, up to the first number of records; up to the second one all
+#: starts are moved before the best one is chosen.
 _CUT, MOST_REPAIRED, MOST_MOVED = ("ordered-cut", "mondrian"), 100_000, 20_000
 #: Records up to which squared errors begin with distances, in time that grows with their square.
 _BY_DISTANCE = 30_000
@@ -98,7 +98,7 @@ def make_starts(problem: Problem, budget: Budget, seed: int) -> Iterator[Solutio
         order = "snake+2opt" if repeating and name == "ordered-cut" else ""
         try:
             # What several leave undone, others have done.
-            share = _SHARE if len(names) == 1 else 1.0
+            share = _SHARE if len(names) == 1 or problem.n > _SEVERAL else 1.0
             first = make_start(problem, name, order, budget, seed, share)
         except (InputError, NoSolution):
             # Some are for one k or for numbers, and some keep no rules.
@@ -148,7 +148,7 @@ def starts_of(problem: Problem) -> list[str]:
             # cut and repaired lost a thirtieth. Repair takes long of still more records, and where
             # limits are kept.
             cut = problem.n <= MOST_REPAIRED and (not problem.limits or repeats(problem))
-            return [_LARGE, *_CUT] if cut else [_LARGE]
+            return [*_CUT, _LARGE] if cut else [_LARGE]
         one = _ONE[0] if problem.n <= _ONE[1] else _LARGE
         return ["ordered-cut" if repeats(problem) else one]
     return [name for name in STARTS if name not in _LEFT_OUT]
