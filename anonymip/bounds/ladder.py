@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
-from math import log
 
 import numpy as np
 
@@ -34,45 +33,42 @@ class LadderNumbers:
     #: is not to take longer than its release.
     cells: Mapping[str, tuple[float, float, float]] = field(
         default_factory=lambda: {
-            "quick": (0.0, 5e8, 5e8),
-            "normal": (1.33e5, 8e8, 4e9),
+            "quick": (0.0, 4e8, 4e8),
+            "normal": (1.33e5, 1e9, 4e9),
             "thorough": (6.7e5, 1e10, 1e11),
         }
     )
-    #: Share of what is left that k-sets take at most, where sweeps follow. None with a normal
-    #: effort where sums over pairs say as well where duals stand best: of 20,640 houses with
-    #: k = 10, it came to 4329 with a share of 0.3, and to 4773 without.
+    #: Share of what is left that k-sets take at most, where others follow.
     share_of_k_sets: float = 0.5
-    #: How far duals are raised first, in sums over pairs and k-set terms, and at most. A sweep that
-    #: was cut short was often worse than none: of 20,640 houses with k = 10, 1.2 came to 4161, 1.4
-    #: to 4773 in three times as long, 1.6 to 4069, cut short; of Adult 1.4 took twice as long.
-    first_sweep: float = 1.2
-    last_sweep: float = 2.5
-    #: Losses for each type that have to be left for a first sweep where sums over pairs are known:
-    #: with fewer it is cut short, and proves less than they do. Of a million census records with
-    #: k = 10 it takes 1,600 each; normal has 440, which took 70 s in vain.
-    least_each: int = 800
-    #: What a sweep takes grows as this power of the sum of its aims, until two sweeps have told;
-    #: times what they told, since it grows faster the farther they go. Houses with k = 10 told 7.
-    growth: float = 8.0
-    caution: float = 1.6
-    #: The least share by which a further sweep is to go farther.
-    least_way: float = 0.05
+    #: How far a sweep may raise duals, in sums over pairs or k-set terms; it takes the farthest of
+    #: these that there is work for. Farther ones prove less: of 20,640 houses with k = 10, 1.7
+    #: comes to 5442 and 1.8 to 5426; of 100,000 census records 1.6 to 21637 and 1.8 to 21630. A
+    #: sweep that is cut short is often worse than none.
+    factors: tuple[float, ...] = (1.1, 1.2, 1.3, 1.35, 1.4, 1.45, 1.5, 1.55, 1.6, 1.65, 1.7)
+    #: The one that says whether a program is worth its work.
+    usual: float = 1.2
+    #: How much farther a further sweep has to go, as a factor.
+    way: float = 1.1
+    #: Times what was computed that have to be left for a sweep from k-set terms on, where sums over
+    #: pairs say no more. Of 100,000 census records with k = 10 that took 160 s in vain.
+    ample: float = 4.0
+    #: Share of what is left to compute that a sweep is to take, as far as a sample of it tells.
+    fitting: float = 0.9
     #: Losses that the search for one type may compute in a sweep.
-    each: int = 200_000
-    #: A linear program guides the ascent from there on where so many times what the first sweep
-    #: took is left: it took 10 to 90 times as much until the first round ended, and gained 4 to 10
+    each: int = 1_000_000
+    #: A linear program guides the ascent from there on where so many times what a usual sweep
+    #: takes is left: it took 10 to 90 times as much until the first round ended, and gained 4 to 10
     #: percent.
     guided: float = 60.0
     #: Losses that the search for one type may compute then: of a few far from all others the search
     #: is long, and who is not raised leaves the others no room.
     each_guided: int = 5_000_000
-    #: With less left, but so many times what the first sweep took, a shorter way to the first round
-    #: takes the place of farther sweeps: so many stages of pricing, losses for one type, and share
-    #: of all losses. Adult with k = 5 and the effort normal comes to 3228 in place of 2922.
+    #: With less left, but so many times what a usual sweep takes, a shorter way to the first round
+    #: takes the place of a farther sweep with a normal effort: so many stages of pricing, losses
+    #: for one type, and share of all losses. Adult with k = 5 and the effort normal comes to 3228 in place of 2922.
     guided_early: float = 20.0
     early: tuple[int, int] = (1, 1_000_000)
-    share_early: float = 0.75
+    share_early: float = 0.78
     #: Share of the losses that are left to compute for the rounds of pricing.
     pricing: float = 0.4
     #: A gain that is none, as a share of the value.
@@ -209,33 +205,37 @@ class Ladder:
         duals = self._duals = RecordDuals(problem, terms, 0.0, self._part)
         if _duals_hold(problem) and bounds_by_pairs(duals.search.rows.tables):
             yield from self._pair_sums(duals)
-        # Where the first sweep ended, how far the farthest went, and the program.
-        raised = _Raised()
+        reached, usual = 0.0, 0.0  # how far a sweep has raised duals, and what a usual one takes
         for effort in EFFORTS[: EFFORTS.index(self._effort) + 1]:
             duals.allow(allowed_cells(problem, effort))
-            share = 1.0 if effort == "quick" else NUMBERS.share_of_k_sets
-            if effort == "normal" and _paired(duals):
-                share = 0.0
-            paired = _paired(duals) and _duals_hold(problem)
-            if effort == "thorough" and paired and not raised.complete:
-                # What a normal effort had no work for: of a million records with k = 10, k-sets
-                # take half of all work and prove less.
-                yield from self._sweep(duals, raised, NUMBERS.first_sweep)
-                share = 0.0
-            yield from self._through(duals, "k-sets", duals.raise_to_k_sets(share))
-            if effort != "quick" and _duals_hold(problem):
-                worth = not _paired(duals) or duals.left >= NUMBERS.least_each * len(duals.counts)
-                if not raised.complete and worth:
-                    yield from self._sweep(duals, raised, NUMBERS.first_sweep)
-                enough = duals.left / max(raised.first, 1.0) if raised.complete else 0.0
-                early = NUMBERS.guided_early <= enough < NUMBERS.guided
-                if early:
-                    duals.allow(NUMBERS.share_early * allowed_cells(problem, effort))
+            paired = _paired(duals)
+            if not paired:
+                share = 1.0 if effort == "quick" else NUMBERS.share_of_k_sets
+                yield from self._through(duals, "k-sets", duals.raise_to_k_sets(share))
+            if _duals_hold(problem) and (paired or effort != "quick"):
+                usual = usual or duals.work_of(NUMBERS.usual, NUMBERS.each)
+                enough = duals.left / max(usual, 1.0)
+                early = effort == "normal" and NUMBERS.guided_early <= enough < NUMBERS.guided
+                guides = early or (effort != "quick" and enough >= NUMBERS.guided)
                 # Where a program guides, farther sweeps come to less.
-                sweeps = raised.complete and not early and self.program is None
-                while sweeps and (factor := raised.next(duals)):
-                    yield from self._sweep(duals, raised, factor)
-                if early or (raised.complete and duals.left >= NUMBERS.guided * raised.first):
+                if self.program is None and not (guides and reached):
+                    reached = yield from self._sweep(duals, reached, guides)
+                far = NUMBERS.way * reached > NUMBERS.factors[-1]
+                ample = duals.left > NUMBERS.ample * duals.spent
+                if far and ample and paired and not guides and effort != "quick":
+                    # Sums over pairs say no more: from k-set terms on others may be raised.
+                    found = duals.raise_to_k_sets(NUMBERS.share_of_k_sets)
+                    yield from self._through(duals, "k-sets", found)
+                    yield from self._sweep(duals, 0.0, guides)
+                if guides:
+                    if early:
+                        duals.allow(NUMBERS.share_early * allowed_cells(problem, effort))
+                    if paired:
+                        # The program looks as far around each as its k-set term says.
+                        begun = duals.duals
+                        found = duals.raise_to_k_sets(NUMBERS.share_of_k_sets)
+                        yield from self._through(duals, "k-sets", found)
+                        duals.duals = begun
                     self.program = self.program or NearProgram(duals, self._whole)
                     for complete in guided_ascent(duals, self._whole, self.program, early=early):
                         yield self._bound(duals, "column generation, dual ascent", complete)
@@ -271,11 +271,25 @@ class Ladder:
         yield self._bound(duals, method, complete)
         return complete
 
-    def _sweep(self, duals: RecordDuals, raised: _Raised, factor: float) -> Iterator[Bound]:
-        before, aims = duals.left, duals.aims_at(factor)
-        ascended = duals.ascend(factor, NUMBERS.each)
-        complete = yield from self._through(duals, "dual ascent", ascended)
-        raised.note(aims, before - duals.left, complete)
+    def _sweep(
+        self, duals: RecordDuals, reached: float, guides: bool
+    ) -> Generator[Bound | None, None, float]:
+        """Raise duals as far beyond what is reached as the work allows; return how far that is.
+
+        Before a program, which `guides` what follows, a usual sweep is enough.
+        """
+        farthest = reached
+        for factor in NUMBERS.factors:
+            while self._part.stop_reason() is not None:
+                yield None
+            if factor >= NUMBERS.way * reached and not (guides and factor > NUMBERS.usual):
+                if duals.work_of(factor, NUMBERS.each) > NUMBERS.fitting * duals.left:
+                    break
+                farthest = factor
+        if farthest > reached:
+            ascended = duals.ascend(farthest, NUMBERS.each)
+            yield from self._through(duals, "dual ascent", ascended)
+        return farthest
 
     def _bound(self, duals: RecordDuals, method: str, complete: bool) -> Bound:
         return bound_of_terms(self._problem, duals.terms(), method, _remarks(complete), self._watch)
@@ -293,42 +307,6 @@ class WeighedSets:
     counts: Ints
     members: Codes
     shares: Floats
-
-
-@dataclass
-class _Raised:
-    """How far sweeps have raised duals, and the losses that the first and the last one computed."""
-
-    complete: bool = False
-    aims: float = 0.0
-    first: float = 0.0
-    last: float = 0.0
-    growth: float = NUMBERS.growth
-
-    def note(self, aims: float, taken: float, complete: bool) -> None:
-        """Note a sweep by the sum of its aims; two that came to their end tell of the next."""
-        taken = max(taken, 1.0)
-        if complete:
-            if self.complete and aims > self.aims > 0.0:
-                told = log(max(taken / self.last, 1.0)) / log(aims / self.aims)
-                self.growth = max(2.0, NUMBERS.caution * told)
-            self.first = self.first or taken
-            self.complete, self.aims, self.last = True, aims, taken
-        elif self.complete:
-            # It was worth less than was hoped.
-            self.growth *= NUMBERS.caution
-
-    def next(self, duals: RecordDuals) -> float:
-        """Return how far the next sweep can go with what is left to compute; 0 for none."""
-        if duals.left <= self.last or self.aims <= 0.0:
-            return 0.0
-        way = (duals.left / self.last) ** (1.0 / self.growth)
-        unit = duals.aims_at(2.0) - duals.aims_at(1.0)
-        if way < 1.0 + NUMBERS.least_way or unit <= 0.0:
-            return 0.0
-        factor = min(1.0 + (way * self.aims - duals.aims_at(1.0)) / unit, NUMBERS.last_sweep)
-        farther = duals.aims_at(factor) > (1.0 + 0.5 * NUMBERS.least_way) * self.aims
-        return factor if farther and factor > 1.0 + NUMBERS.least_way else 0.0
 
 
 def allowed_cells(problem: Problem, effort: str) -> float:

@@ -61,6 +61,8 @@ _K_SETS, _BY_SETS, _BY_BOXES = 0, 1, 2
 #: an eighth left 99 unproven and a half 125; from another start boxes alone left 125 and members
 #: alone 188.
 _BEFORE_BOXES = 8
+#: Rows that a sample of a sweep raises, about; no more than one of so many.
+_SAMPLED, _LEAST_STEP = 200, 10
 
 
 @dataclass
@@ -117,9 +119,14 @@ class RecordDuals:
         self.search.work[0] += int(cells / self._columns)
 
     @property
+    def spent(self) -> float:
+        """How many losses have been computed."""
+        return float(self.search.work[0])
+
+    @property
     def left(self) -> float:
         """How many losses may still be computed."""
-        return self._most - float(self.search.work[0])
+        return self._most - self.spent
 
     @property
     def value(self) -> float:
@@ -149,9 +156,29 @@ class RecordDuals:
         """
         return self._ascend(self._aims(factor), _BY_SETS, each, share)
 
-    def aims_at(self, factor: float) -> float:
-        """Return how high the duals of all rows would stand together with such a factor."""
-        return float(self._aims(factor) @ self.counts)
+    def work_of(self, factor: float, each: int) -> float:
+        """Return about how many losses such an ascent computes; infinity for more than are left.
+
+        A sample of the rows, evenly through their order, is raised, and all others as if nothing
+        kept them from their aims, for which this is rather too much. What it takes is counted.
+        """
+        caps = self._aims(factor)
+        order, search = np.argsort(caps, kind="stable"), self.search
+        duals, raised, begun = np.fmin(self.floors, caps), 0, float(search.work[0])
+        step = max(_LEAST_STEP, len(order) // _SAMPLED)
+        search.reached[0] = -np.inf
+        for at in range(step // 2, len(order), step):
+            between = order[raised:at]
+            duals[between], raised = caps[between], at
+            search.reached[0] = max(search.reached[0], caps[order[at - 1]] if at else -np.inf)
+            cursor = np.full(1, at)
+            raise_step(
+                search, duals, self.floors, order, cursor, 1, caps, _BY_SETS, each, self._most
+            )
+            work = float(search.work[0]) - begun
+            if step * work > self.left:
+                return np.inf
+        return step * (float(search.work[0]) - begun)
 
     def _aims(self, factor: float) -> Floats:
         return self.highest(factor, np.fmax(self.floors, self.pairs))
