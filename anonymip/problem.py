@@ -231,9 +231,14 @@ class Problem(Frozen):
         return bool(getattr(self.recoding, "suppression", False)) and self.most_suppressed < self.n
 
     @property
+    def is_gcp(self) -> bool:
+        """Whether cells lose their normalised penalties; suppressed records may have a price."""
+        return isinstance(self.objective, GCP)
+
+    @property
     def is_ncp(self) -> bool:
         """Whether the loss is the sum of the normalised penalties of all cells."""
-        return isinstance(self.objective, GCP) and self.suppression_price is None
+        return self.is_gcp and self.suppression_price is None
 
     @cached_property
     def unavoidable(self) -> float:

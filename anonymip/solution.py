@@ -317,8 +317,7 @@ class Solution(Frozen):
     @property
     def scale(self) -> float:
         """What the objective is divided by in texts for people: cells for GCP, else 1."""
-        is_gcp = self.problem.is_ncp
-        return float(self.problem.n * self.problem.m) if is_gcp else 1.0
+        return float(self.problem.n * self.problem.m) if self.problem.is_gcp else 1.0
 
     def sentence(self) -> str:
         """Return loss, bound and gap in one sentence, and of which releases they are."""
@@ -508,11 +507,15 @@ def gap_text(gap: float, *, closed: bool = False) -> str:
 
 def gap_in_words(solution: Solution) -> str:
     """Return for people without the field's words how much less any other release could lose."""
-    declared = " and ".join(solution.problem.compiled.assumed)
-    kind = "other release of this kind"
+    problem = solution.problem
+    declared = " and ".join(problem.compiled.assumed)
+    kind, loss = "other release of this kind", "this loss"
+    if not problem.is_ncp:
+        priced = " with suppressed records at their price" if problem.is_gcp else ""
+        loss = f"the loss that was asked for ({problem.objective.name}{priced})"
     if solution.is_optimal:
-        text = f"No {kind} loses less"
-    elif solution.gap is None or says_nothing(solution.problem, solution.bound):  # type: ignore[arg-type]
+        text = f"No {kind} loses less" + ("" if problem.is_ncp else f" of {loss}")
+    elif solution.gap is None or says_nothing(problem, solution.bound):  # type: ignore[arg-type]
         return f"How much less any {kind} could lose is not known."
     else:
         # Two digits, never rounded down.
@@ -520,5 +523,5 @@ def gap_in_words(solution: Solution) -> str:
         digits = max(0, 1 - math.floor(math.log10(share)))
         most = math.ceil(share * 10**digits) / 10**digits
         saved = "Less than 0.1 %" if share < 0.1 else f"At most {min(most, 100):g} %"
-        text = f"{saved} of this loss could be saved by any {kind}"
+        text = f"{saved} of {loss} could be saved by any {kind}"
     return f"{text}, if {declared} as its author declares." if declared else f"{text}."

@@ -30,12 +30,14 @@ from anonymip.errors import (
 from anonymip.exact.column_generation.column_generation import may_be_bounded
 from anonymip.exact.column_generation.settings import FEW
 from anonymip.heuristics.local_search.starts import starts_of
+from anonymip.instances.columns import missing_rows
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
 from anonymip.methods.best_bound import BOUND, best_bound, best_bound_in_time, runs_of_bound
 from anonymip.methods.memory_needs import refuse_short_memory
 from anonymip.methods.selection import picked_method
 from anonymip.objectives.loss_checks import unread_weights
 from anonymip.problem import Problem
+from anonymip.recodings.rules.diversity import of_rows
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_force
 from anonymip.runtime.kernels import Left, announcing_compilation
@@ -137,6 +139,7 @@ def solve(
     (True, [0, 0, 0, 1, 1, 1, 1])
     """
     _warn_of_weights(problem)
+    _warn_of_missing(problem)
     spec = find_method(method)
     refuse_unfit(spec, problem)
     own = spec.parse_options(options or {})
@@ -292,6 +295,21 @@ def _warn_of_weights(problem: Problem) -> None:
     unread = unread_weights(problem.objective, problem.microdata)
     if unread is not None:
         warnings.warn(unread, InputWarning, stacklevel=3)
+
+
+def _warn_of_missing(problem: Problem) -> None:
+    """Say that a diversity takes a missing value for one like any other."""
+    microdata, asked = problem.microdata, of_rows(problem.diversity)
+    for name in microdata.sensitive if asked is not None else ():
+        absent = missing_rows(microdata.frame[name], (*microdata.table.missing, ""))
+        if absent.any():
+            warnings.warn(
+                f"column {name!r} has no value in {int(absent.sum()):,} rows, which count as one "
+                f"value more for the {asked}: a class of one value and of such rows tells nearly "
+                "as much as one value alone. Leave these rows out, or ask for one value more",
+                InputWarning,
+                stacklevel=3,
+            )
 
 
 def _refuse_checkpoint(spec: MethodSpec, checkpoint: str | Path | None, resume: bool) -> None:

@@ -65,7 +65,7 @@ class LadderNumbers:
     each_guided: int = 5_000_000
     #: With less left, but so many times what a usual sweep takes, a shorter way to the first round
     #: takes the place of a farther sweep with a normal effort: so many stages of pricing, losses
-    #: for one type, and share of all losses. Adult with k = 5 and the effort normal comes to 3228 in place of 2922.
+    #: for one type, and share of all losses. Adult with k = 5 comes to 3228 in place of 2922.
     guided_early: float = 20.0
     early: tuple[int, int] = (1, 1_000_000)
     share_early: float = 0.78

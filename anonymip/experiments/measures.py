@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Cover
 from anonymip.errors import InputError
@@ -59,11 +60,20 @@ def measures_of(solution: Solution) -> Measures:
     )
 
 
-def attribute_losses(solution: Solution) -> dict[str, float]:
-    """Return the mean penalty of a cell by attribute, as GCP counts it: 0 to 1."""
+def attribute_losses(
+    solution: Solution, records: NDArray[np.integer] | None = None
+) -> dict[str, float]:
+    """Return the mean penalty of a cell by attribute, as GCP counts it: 0 to 1.
+
+    `records`: those that count; None for all, of which a suppressed one is a row of stars.
+    """
     domains = GCP().compile(solution.problem).domains
     record = Record(domains, cells_of(solution.description))
-    return {name: float(np.mean(record.spread[name])) for name in domains.names}
+    chosen = np.arange(solution.problem.n) if records is None else records
+    return {
+        name: float(np.mean(record.spread[name][chosen])) if len(chosen) else 1.0
+        for name in domains.names
+    }
 
 
 def discernibility(solution: Solution) -> float:

@@ -73,7 +73,7 @@ def html_report(release: Release, instance: str, *, command: str | None = None) 
     manifest, microdata = release.manifest, solution.problem.microdata
     risk = _risk(release)
     records = np.flatnonzero(_published(solution))
-    penalties = attribute_losses(solution)
+    penalties = attribute_losses(solution, records)
     columns = [
         _quasi_identifier(solution, a, records, penalties[attribute.name])
         for a, attribute in enumerate(solution.problem.microdata.attributes)
@@ -170,15 +170,19 @@ def _summary(release: Release, risk: DisclosureRisk | str) -> list[str]:
     lines = [f"{counts}, with {len(release.table.columns):,} columns. {_capital(promise)}"]
     if not isinstance(risk, str):
         lines.append(risk.sentence())
+    records = np.flatnonzero(_published(solution))
+    shown = float(np.mean([*attribute_losses(solution, records).values()]))
+    hidden = len(records) < solution.problem.n
+    stars = f" ({100 * solution.gcp:.3g} % with suppressed records as stars)" if hidden else ""
     lines.append(
-        f"What it costs: a published cell covers on average {100 * solution.gcp:.3g} % of what its "
-        f"column may hold. {gap_in_words(solution)}"
+        f"What it costs: a published cell covers on average {100 * shown:.3g} % of what its "
+        f"column may hold{stars}. {gap_in_words(solution)}"
     )
     if "weights" in manifest:
-        weighted = manifest["weights"]
+        weighted, also = manifest["weights"], ", suppressed records as stars" if hidden else ""
         lines.append(
             f"Counted by the sampling weights of {weighted['column']}, an estimate for the "
-            f"population, it is {100 * weighted['gcp']:.3g} %."
+            f"population, it is {100 * weighted['gcp']:.3g} %{also}."
         )
     lines.append(
         "The release was read back and checked by code that had no part in making it."

@@ -41,7 +41,10 @@ def unknown_column(
     shown = columns if declared is None else [one for one in columns if one in declared]
     remedy = did_you_mean(name, shown) or "Check its name"
     if len(columns) == 1:
-        remedy = "The table has one column only: is its separator declared ([table] separator)?"
+        remedy = (
+            "The table has one column only: is its separator declared (--separator, or [table] "
+            "separator in a schema)?"
+        )
     return InputError(
         f"unknown column {name!r} ({role}) of a table with {len(columns)} columns",
         remedy=remedy,

@@ -52,6 +52,8 @@ _NO_VALUE = frozenset(
 _NO_CATEGORY = frozenset(["?", "n/a", "#n/a", "null", "nan"])
 #: Numbers that stand for what is not known in columns of numbers that are not negative otherwise.
 _NO_NUMBER = frozenset(["-9", "-99", "-999", "-9999"])
+#: Such as questionnaires have for it, above all answers.
+_NO_ANSWER = re.compile(r"9{1,4}[7-9]")
 _MOST = 0.9  # share of the values that a form of texts, or a pattern, has to be that of
 #: Share of the values that are numbers or dates where others may be words for what is not known.
 _MANY = 0.5
@@ -438,7 +440,10 @@ def _suggested(one: InspectedColumn, present: int, counts: pd.Series) -> tuple[s
         return "drop", f"ids of persons that repeat ({told}): {persons}"
     if one.looks == "sentences":
         return "drop", "free text may name persons"
-    if (_SENSITIVE.search(words) or one.looks == "codes with levels") and not nearly:
+    # HbA1c and its like have capitals within a word.
+    private = _SENSITIVE.search(words) or _SENSITIVE.search(one.name.casefold())
+    levels = one.looks == "codes with levels"
+    if (private and (not nearly or one.kind == "numeric")) or (levels and not nearly):
         return "sensitive", "what nobody should learn of a person, by its name or form"
     if one.kind == "categorical" and one.distinct > max(20, _MANY * present):
         return "drop", "most values are rare, and sets of them large; a hierarchy would help"
@@ -474,6 +479,8 @@ def _note(one: InspectedColumn, series: pd.Series, counts: pd.Series, form: Tabl
         return f"{others} rows hold no number: correct them, then write kind = 'numeric'"
     if one.kind == "numeric" and _WEIGHTS.search(_words(one.name)):
         return f"if they say how many persons a row stands for: weights = {one.name!r} in [table]"
+    if one.looks == "whole numbers" and (code := _code_of_no_value(counts)):
+        return f"{code} is far above all others: if it means no value, write it to missing"
     if one.looks == "whole numbers, few: codes?":
         return "write kind = 'numeric' if they count something"
     if one.pattern in ("%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y"):
@@ -486,6 +493,17 @@ def _note(one: InspectedColumn, series: pd.Series, counts: pd.Series, form: Tabl
         alike = one.distinct - len({str(text).strip().casefold() for text in counts.index})
         return f"{alike} values differ from others in capitals or blanks only" if alike else ""
     return ""
+
+
+def _code_of_no_value(counts: pd.Series) -> str | None:
+    """Return a number such as 99 that occurs often, a digit longer than all others."""
+    values = pd.to_numeric(pd.Series(counts.index), errors="coerce").astype(float)
+    order = values.argsort().to_numpy()
+    if len(order) < 3 or counts.iloc[order[-1]] < 2:
+        return None
+    highest, next_one = str(counts.index[order[-1]]), float(values.iloc[order[-2]])
+    nines = _NO_ANSWER.fullmatch(highest) is not None
+    return highest if nines and 0 <= next_one < 10.0 ** (len(highest) - 1) else None
 
 
 def _applied(

@@ -305,6 +305,13 @@ class Microdata(Frozen):
                 f"that are no numbers above 0, the first in row {int(wrong.argmax()) + 1}",
                 remedy="Say how many persons each record stands for, or leave these rows out",
             )
+        with np.errstate(over="ignore"):
+            total = numbers.sum()
+        if not np.isfinite(total):
+            raise InputError(
+                f"the sampling weights of column {self.weights!r} have a sum that is no number",
+                remedy="Divide them by the largest",
+            )
         return numbers
 
     def take(

@@ -300,10 +300,15 @@ def _survey(file: Path, table: TableFormat, separator: str, blanks: bool) -> tup
         raise InputError(
             f"{file} cannot be read: {error.strerror}", remedy="Check its permissions"
         ) from None
-    except (UnicodeError, LookupError):
+    except LookupError:
+        raise InputError(
+            f"there is no encoding {table.encoding!r}", remedy="Write utf-8, cp1252 or another"
+        ) from None
+    except UnicodeError:
         raise InputError(
             f"{file} is not text in the encoding {table.encoding}",
-            remedy=f"Name its encoding, by {argument('encoding', ...)} or in a schema",
+            remedy=f"Name its encoding: {argument('encoding', ...)}, [table] encoding in a schema, "
+            "or TableFormat(encoding=...) in Python",
         ) from None
     except csv.Error as error:
         raise InputError(

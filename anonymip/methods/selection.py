@@ -205,9 +205,14 @@ def auto(
                 best = _best_of([best, exact])
         return best
     cheaper = _cheaper_picks(problem, effort, choices[0])
-    if not cheaper:
+    by_rings = heuristic and problem.recoding == Freeform() and told
+    if not cheaper and not by_rings:
         return _first_of(choices, reason, problem, budget, settings)
     budget, found = budget or Budget(), []
+    if by_rings:
+        with suppress(NoSolution, InputError):
+            part = budget.share(_SHARE_OF_CHEAPER)
+            found.append(_rings_in_classes(problem, part, settings))
     for at, (lower, (picks, why)) in enumerate(cheaper):
         share = budget.share(_SHARE_OF_CHEAPER / (len(cheaper) - at))
         with suppress(NoSolution, InputError):

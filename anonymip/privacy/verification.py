@@ -146,6 +146,9 @@ class Verification:
         line = f"loss {self.gcp:.6g} (ncp {self.ncp:.10g})"
         if not loss_claims.is_ncp(self.objective_name):
             line = f"{self.objective_name} {self.objective:.10g} claimed; gcp {self.gcp:.6g}"
+        elif self.n and abs(self.objective - (self.ncp or 0.0)) > 1e-9 * abs(self.objective):
+            priced = self.objective / ((self.n + self.left_out) * self.m)
+            line = f"loss {priced:.6g} with suppressed records at their price; as stars {line}"
         if self.bound is not None and self.ncp and self.gcp is not None:
             line += f"; bound {self.bound * self.gcp / self.ncp:.6g}"
         if self.gap is not None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from types import FrameType
 
 from anonymip.errors import InputError, argument
@@ -147,10 +148,9 @@ class Budget:
         """
         if time_limit is None:
             return cls(progress=progress)
-        try:
-            seconds = float(time_limit)
-        except (TypeError, ValueError):
-            seconds = math.nan
+        given: object = time_limit
+        is_number = isinstance(given, Real) and not isinstance(given, bool)
+        seconds = float(time_limit) if is_number else math.nan
         if not 0 < seconds < math.inf:
             raise InputError(
                 f"{argument('time_limit')} is {time_limit!r} seconds",

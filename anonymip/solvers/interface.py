@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -81,7 +81,7 @@ class SolverOptions:
                 "Give a positive number of seconds, or None for no limit",
             ),
             "relative_gap": (
-                0 <= gap < math.inf,
+                _is_real(gap) and 0 <= gap < math.inf,
                 "Give a fraction such as 0.01, or 0 to prove optimality",
             ),
             "node_limit": (
@@ -122,6 +122,10 @@ class SolverOptions:
     def log_file(self) -> Path | None:
         """The file of the solver's log; None for no log."""
         return None if self.log is None else Path(self.log)
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _is_whole(value: object) -> bool:

@@ -510,3 +510,21 @@ def test_a_notebook_shows_six_rows_and_the_gap() -> None:
     assert page.rows[2] == ["34177", "F", "[34177..36177]", "F"]
     assert len(page.rows) == 6
     assert "No other release of this kind loses less." in page.text
+
+
+def test_the_report_speaks_of_what_is_published() -> None:
+    """Suppressed records are no wide cells, and an optimum is one of the loss asked for."""
+    frame = pd.DataFrame({"age": [20, 20, 30, 41, 57, 64], "sex": list("FFMMFM")})
+    attributes = (
+        Attribute("age", domain=(0, 100)),
+        Attribute("sex", "categorical", domain=["F", "M"]),
+    )
+    free = EquivalenceClasses(suppression=True, suppression_price=0.0)
+    solution = solve(Problem(Microdata(frame, attributes), 2, free))
+    assert solution.objective == 0
+    page = Page(html_report(publish(solution), "people"))
+    text = " ".join(page.texts)
+    assert "covers on average 0 % of what its column may hold (66.7 % with" in text
+    assert (
+        "No other release of this kind loses less of the loss that was asked for (gcp with" in text
+    )

@@ -417,3 +417,26 @@ def test_the_schema_goes_with_suppression(tmp_path: Path) -> None:
         frame, (Attribute("age"), Attribute("sex", "categorical")), drop=("born",)
     )
     assert columns_at_risk(problem.replace(microdata=open_ends)) == ["age"]
+
+
+def test_what_is_private_by_its_name_is_sensitive() -> None:
+    """Capitals within a word, and numbers that nobody shares, do not hide it."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "HbA1c": rng.integers(40, 90, 300) / 10,
+            "income": rng.normal(4e4, 1e4, 300).round(2),
+            "age": rng.integers(20, 80, 300),
+        }
+    )
+    roles = {one.name: one.role for one in inspect(frame).columns}
+    assert roles == {"HbA1c": "sensitive", "income": "sensitive", "age": "quasi-identifier"}
+
+
+@pytest.mark.parametrize(
+    ("values", "told"), [([1, 2, 3, 4, 5, 99], True), ([95, 96, 97, 98, 99], False)]
+)
+def test_answers_that_mean_none_are_pointed_out(values: list[int], *, told: bool) -> None:
+    """A 99 among answers from 1 to 5 makes every loss look small."""
+    column = pd.DataFrame({"q1": np.resize(values, 400), "x": np.arange(400) % 7 / 3})
+    assert ("99 is far above all others" in str(inspect(column))) is told

@@ -335,3 +335,10 @@ def test_row_types_of_some_columns() -> None:
     assert data.row_types([1]).inverse.tolist() == [0, 0, 1, 0]
     assert data.row_types([]).counts.tolist() == [4]
     assert not data.row_types().first.flags.writeable
+
+
+def test_weights_without_a_sum_are_refused() -> None:
+    """No mean of them could be told."""
+    frame = pd.DataFrame({"a": [1, 2, 3], "w": [1e308] * 3})
+    with pytest.raises(InputError, match="sum that is no number"):
+        _ = Microdata(frame, (Attribute("a"),), weights="w").sampling_weights

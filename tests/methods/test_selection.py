@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from anonymip import (
     Diversity,
     EquivalenceClasses,
     Freeform,
+    InputError,
     KConcealment,
     KOne,
     Microdata,
@@ -329,3 +331,31 @@ def test_diverse_covers_where_such_classes_cannot_be() -> None:
     solution = solve(Problem(data, 3, Freeform(), diversity=Diversity(1.6)))
     assert isinstance(solution.assignment, Cover)
     assert solution.assignment.sizes.min() > 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_cover_loses_no_more_than_classes(seed: int) -> None:
+    """Classes are covers too: each holds a ring of sets."""
+    data = census(150, 3, seed=seed)
+    cover = solve(Problem(data, 5, Freeform()), effort="normal").objective
+    assert cover <= solve(Problem(data, 5), effort="normal").objective + 1e-9
+
+
+def test_a_diversity_of_missing_values_is_pointed_out() -> None:
+    """A value and none are as diverse as two values, and tell nearly as much as one."""
+    frame = pd.DataFrame({"age": [30, 30, 40, 40], "hiv": ["pos", "", "pos", "neg"]})
+    for values, warned in ((frame, True), (frame.replace({"hiv": {"": "neg"}}), False)):
+        data = Microdata(values, (Attribute("age"),), sensitive=("hiv",))
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            solve(Problem(data, 2, diversity=Diversity(distinct=2)))
+        assert any("no value in 1 rows" in str(one.message) for one in seen) is warned
+
+
+@pytest.mark.parametrize(
+    "given", [{"gap": "x"}, {"gap": True}, {"time_limit": "5"}, {"time_limit": True}]
+)
+def test_settings_are_numbers(given: dict[str, Any]) -> None:
+    """What is no number is refused by name."""
+    with pytest.raises(InputError, match=r"relative_gap|time_limit"):
+        solve(Problem(census(10, 2, seed=1), 2), **given)

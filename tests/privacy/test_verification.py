@@ -15,7 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonymip import Cover, Freeform, Solution, publish
+from anonymip import (
+    Attribute,
+    Cover,
+    EquivalenceClasses,
+    Freeform,
+    Hierarchy,
+    Solution,
+    anonymize,
+    publish,
+)
 from anonymip.errors import InputError
 from anonymip.privacy import consistency_graph, match_probabilities, verify
 from anonymip.publishing.checking import hierarchy_paths
@@ -414,3 +423,23 @@ def test_published_covers_verify(
     )
     assert graph.n == case.n
     assert match_probabilities(graph).largest <= 1
+
+
+def test_the_hierarchies_of_the_release_are_taken_as_they_are() -> None:
+    """Who made it with a hierarchy has nothing else at hand."""
+    tree = Hierarchy([("p", "g", "r"), ("q", "g", "r"), ("z", "h", "r")])
+    frame = pd.DataFrame({"t": list("ppqqzz")})
+    made = anonymize(frame, [Attribute("t", "hierarchical", hierarchy=tree)], 3)
+    assert verify(frame, made.frame, made.manifest, hierarchies={"t": tree}).ok
+    with pytest.raises(InputError, match="hierarchies="):
+        verify(frame, made.frame, made.manifest)
+
+
+def test_a_loss_with_a_price_is_told_as_its_release_tells_it() -> None:
+    """A suppressed record loses its price, and a row of stars in what tools compare."""
+    frame = pd.DataFrame({"a": [20, 20, 30, 41, 57, 64]})
+    free = EquivalenceClasses(suppression=True, suppression_price=0.02)
+    made = anonymize(frame, [Attribute("a", domain=(0, 100))], 2, recoding=free)
+    loss = re.match(r"loss ([\d.]+)", str(made))
+    assert loss is not None
+    assert f"loss {float(loss[1]):.6g} with suppressed" in made.verify().summary()

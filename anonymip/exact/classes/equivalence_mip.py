@@ -141,6 +141,8 @@ def _pick(problem: Problem, columns: PricedSets) -> tuple[str, str]:
     try:
         model_size(problem, "bigm")
     except InputError as refusal:
+        if _ran_out(columns) is not None:
+            return "set-partition", many
         raise InputError(
             f"no formulation fits: set partitioning has {many}; {refusal.message}",
             remedy="Use a heuristic (greedy-search, ordered-cut) with its bound, or fewer records",

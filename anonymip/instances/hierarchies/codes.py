@@ -53,8 +53,8 @@ class CodeRule:
     def __post_init__(self) -> None:
         if (self.mask is None) == (self.separator is None):
             raise InputError(
-                "a hierarchy of codes has a mask and a separator, or neither",
-                remedy='Write {mask = "right"} or {separator = "."}',
+                "a hierarchy of codes has either a mask or a separator",
+                remedy='Write {mask = "right"} or {separator = "."}, or --mask right',
             )
         if self.mask is not None and self.mask not in _SIDES:
             raise InputError(

@@ -351,7 +351,7 @@ def _cut_to_size(problem: Problem, assignment: Classes) -> list[Ints]:
     largest = problem.recoding.max_size(problem).size
     groups = []
     for group in assignment.groups():
-        if isinstance(problem.diversity, Units) and problem.diversity.beside is None:
+        if largest is not None and isinstance(problem.diversity, Units):
             groups += problem.diversity.cut(group, problem.microdata.counted_codes)
             continue
         parts = 1 if largest is None or len(group) <= largest else len(group) // problem.k

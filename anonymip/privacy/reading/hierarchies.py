@@ -99,11 +99,13 @@ def read_nodes(
         if source is None:
             raise InputError(
                 f"column {column.name!r} shows nodes of a hierarchy, which is not given",
-                remedy=f"Give {argument('schema', ...)}, which names its file",
+                remedy=f"Give {argument('schema', ...)}, which names its file, or in Python "
+                "hierarchies={...}, by the names of columns",
             )
         name = column.name
         if isinstance(source, CodePaths):
             source = source.paths(*codes_of(name))
+        source = getattr(source, "paths", source)  # of a hierarchy that a release was made with
         paths = _read_paths(Path(source), name) if isinstance(source, (str, Path)) else source
         found[name] = nodes_of_paths(name, paths)
     return found

@@ -197,6 +197,8 @@ def read_manifest(
         return _manifest(manifest)
     path = Path(manifest)
     if not os.path.isfile(path):
+        if isinstance(release, str | os.PathLike) and not os.path.exists(release):
+            raise InputError(f"there is no release {release}", remedy="Check its path")
         raise InputError(
             f"there is no manifest {path}",
             remedy="It lies beside the release; name it if it lies elsewhere",

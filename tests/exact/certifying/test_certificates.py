@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -25,12 +26,14 @@ from hypothesis import strategies as st
 import anonymip.certificates.check as checker
 from anonymip import (
     SSE,
+    Attribute,
     Certificate,
     Classes,
     Cover,
     EquivalenceClasses,
     Freeform,
     InputError,
+    Microdata,
     PatternGuided,
     Problem,
     Solution,
@@ -451,3 +454,13 @@ def test_optima_of_real_tables_are_certified(k: int, loss: str) -> None:
     certificate = certify(solution)
     assert certificate.is_optimal
     assert certificate.sentence() == f"loss {loss}; no release below {loss} exists."
+
+
+def test_values_that_are_nearly_equal_are_certified_as_proven() -> None:
+    """What a search of all classes proves within tolerances has duals to go on from."""
+    e = 1e-8
+    frame = pd.DataFrame({"a": [4 + e, 9 + e, 8, 5, 7, 7 + e], "b": [176, 0, 0, 0, 569, 0]})
+    problem = Problem(Microdata(frame, (Attribute("a"), Attribute("b"))), 2)
+    solution = solve(problem)
+    assert solution.is_optimal
+    assert float(certify(solution).bound) == pytest.approx(solution.objective, rel=1e-9)

@@ -7,15 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyomo.environ as pyo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import (
+    Attribute,
     Classes,
+    Diversity,
     InputError,
     InvalidAssignment,
+    Microdata,
     NoSolution,
     Problem,
     SolverError,
@@ -25,13 +29,16 @@ from anonymip import (
     build,
     census,
     load_instance,
+    objective,
     set_start,
+    solve,
     solve_model,
 )
 from anonymip.exact import failed_solver, model_run
 from anonymip.exact.classes import equivalence_mip as model_solve
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.heuristics.classes.ordered_cut import ordered_cut
+from anonymip.objectives.language.record import Record
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverResult
 from tests.brute_force import Column
@@ -329,3 +336,34 @@ def test_what_no_formulation_takes_is_refused() -> None:
     """Too many possible classes, and too many pairs: the message names both."""
     with pytest.raises(InputError, match=r"no formulation fits.*possible classes.*constraints"):
         equivalence_mip(Problem(census(1500, 8, 1), 5), warm_start="initial")
+
+
+def test_a_start_with_units_is_a_set_of_the_model() -> None:
+    """Where larger classes may lose less, no class of the start is cut into small ones."""
+
+    @objective
+    def falling(r: Record) -> Any:
+        return 5 - r.spread["a"]
+
+    frame = pd.DataFrame({"a": [9, 0, 0, 4, 8], "u": list("ABCDE")})
+    attributes = (Attribute("a", integer=True),)
+    alone = Problem(Microdata(frame[["a"]], attributes), 2, objective=falling)
+    units = Problem(Microdata(frame, attributes, unit="u"), 2, objective=falling)
+    assert solve(units).is_optimal
+    assert solve(units).objective == pytest.approx(solve(alone).objective)
+
+
+@pytest.mark.parametrize("seconds", [1e-4, 1e-2, 0.1])
+def test_a_short_limit_is_no_wrong_question(seconds: float) -> None:
+    """A loss that the models of pairs refuse is solved by what is at hand when time ends."""
+
+    @objective
+    def product(r: Record) -> Any:
+        return (1 + r.spread["a"]) * (1 + r.spread["b"])
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 30, (12, 2)), columns=["a", "b"]).assign(s=list("xyz") * 4)
+    attributes = (Attribute("a", domain=(0, 30)), Attribute("b", domain=(0, 30)))
+    microdata = Microdata(frame, attributes, sensitive=("s",))
+    problem = Problem(microdata, 3, objective=product, diversity=Diversity(distinct=2))
+    assert solve(problem, time_limit=seconds).objective >= solve(problem).objective - 1e-9

@@ -64,8 +64,8 @@ def test_codes_are_cut_at_separators(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({}, "a mask and a separator, or neither"),
-        ({"mask": "right", "separator": "."}, "a mask and a separator"),
+        ({}, "either a mask or a separator"),
+        ({"mask": "right", "separator": "."}, "either a mask or a separator"),
         ({"mask": "rigth"}, "codes are masked from 'rigth'"),
         ({"mask": "right", "keep": (2, 3)}, "no list of falling numbers"),
         ({"mask": "right", "keep": (0,)}, "no list of falling numbers"),
