@@ -54,6 +54,8 @@ class LadderNumbers:
     ample: float = 4.0
     #: Share of what is left to compute that a sweep is to take, as far as a sample of it tells.
     fitting: float = 0.9
+    #: The same for the first one of a thorough effort that a normal one had no work for.
+    first: float = 0.15
     #: Losses that the search for one type may compute in a sweep.
     each: int = 1_000_000
     #: A linear program guides the ascent from there on where so many times what a usual sweep
@@ -120,8 +122,8 @@ def ladder_bound(
 ) -> Bound | None:
     """Return a lower bound on the loss of any release, as good as the effort allows.
 
-    The bounds are nearest neighbours, sums over pairs, k-sets, and an ascent from there, first a
-    short way and then farther ones, and rounds that a linear program guides; see
+    The bounds are nearest neighbours, sums over pairs, an ascent in the shape of these as far as
+    the work allows, k-sets, and rounds that a linear program guides; see
     :mod:`anonymip.bounds.record_duals` for what holds, and :class:`Ladder` for their order.
     The name of the bound says which of them it is, and whether the work ended before all
     records were looked at.
@@ -145,9 +147,10 @@ class Ladder:
     """The way up, which goes on where a budget ended it.
 
     All efforts climb the same way: a higher one does what the lower ones do, one after the other,
-    and then its own, from the k-set terms and the program that they leave. So more work never makes
-    the bound lower, and a time limit only ends it sooner. The work of an effort is finding k-sets,
-    in a share of it; the first sweep; farther ones as they fit; and guided rounds, if these fit.
+    and then its own, from the duals and the program that they leave. So more work never makes the
+    bound lower, and a time limit only ends it sooner. The work of an effort is a sweep as far as it
+    fits, and where much is left finding k-sets and what follows them: guided rounds, or a sweep
+    from these terms on. Where sums over pairs bound nothing, k-sets come first.
 
     `problem`: that has a ladder. `effort`: how far. `budget`: ends all work.
     """
@@ -219,6 +222,9 @@ class Ladder:
                 guides = early or (effort != "quick" and enough >= NUMBERS.guided)
                 # Where a program guides, farther sweeps come to less.
                 if self.program is None and not (guides and reached):
+                    if effort == "thorough" and not reached:
+                        # Of a million records the farthest takes ten minutes: a limit may end it.
+                        reached = yield from self._sweep(duals, reached, guides, NUMBERS.first)
                     reached = yield from self._sweep(duals, reached, guides)
                 far = NUMBERS.way * reached > NUMBERS.factors[-1]
                 ample = duals.left > NUMBERS.ample * duals.spent
@@ -272,18 +278,18 @@ class Ladder:
         return complete
 
     def _sweep(
-        self, duals: RecordDuals, reached: float, guides: bool
+        self, duals: RecordDuals, reached: float, guides: bool, share: float = NUMBERS.fitting
     ) -> Generator[Bound | None, None, float]:
         """Raise duals as far beyond what is reached as the work allows; return how far that is.
 
-        Before a program, which `guides` what follows, a usual sweep is enough.
+        It is to take this share of what is left. Before a program, which `guides` what follows, a usual sweep is enough.
         """
         farthest = reached
         for factor in NUMBERS.factors:
             while self._part.stop_reason() is not None:
                 yield None
             if factor >= NUMBERS.way * reached and not (guides and factor > NUMBERS.usual):
-                if duals.work_of(factor, NUMBERS.each) > NUMBERS.fitting * duals.left:
+                if duals.work_of(factor, NUMBERS.each) > share * duals.left:
                     break
                 farthest = factor
         if farthest > reached:
