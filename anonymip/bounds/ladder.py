@@ -282,7 +282,8 @@ class Ladder:
     ) -> Generator[Bound | None, None, float]:
         """Raise duals as far beyond what is reached as the work allows; return how far that is.
 
-        It is to take this share of what is left. Before a program, which `guides` what follows, a usual sweep is enough.
+        It is to take this share of what is left. Before a program, which `guides` what follows, a
+        usual sweep is enough.
         """
         farthest = reached
         for factor in NUMBERS.factors:

@@ -142,10 +142,10 @@ def test_figures_are_those_counted_by_hand() -> None:
     assert [page.row(name)[0] for name in ("read", "left out", "suppressed", "published")] == [
         *("10", "1", "1", "8")
     ]
-    # age: (5 of 8 in 100 + 1 suppressed) / 9; sex: 5 cells are both values.
+    # age: 5 of 8 published in 8 of 100 years; sex: 5 cells are both values.
     assert ["age", "quasi-identifier", "generalized: ranges"] in page.rows
     losses = {row[0]: row[1:] for row in page.rows if len(row) == 4 and row[0] in ("age", "sex")}
-    age, sex = (5 * 0.08 + 1) / 9, 6 / 9
+    age, sex = 5 * 0.08 / 8, 5 / 8
     assert losses["age"] == [f"{100 * age:.2f} %", f"{100 * age / (age + sex):.1f} %", "37.5 %"]
     assert losses["sex"] == [f"{100 * sex:.2f} %", f"{100 * sex / (age + sex):.1f} %", "37.5 %"]
     assert page.row("3 to 5") == ["2", "8", "100.0 %"]
