@@ -208,7 +208,7 @@ class Ladder:
         duals = self._duals = RecordDuals(problem, terms, 0.0, self._part)
         if _duals_hold(problem) and bounds_by_pairs(duals.search.rows.tables):
             yield from self._pair_sums(duals)
-        reached, usual = 0.0, 0.0  # how far a sweep has raised duals, and what a usual one takes
+        reached, usual = 0.0, np.inf  # how far a sweep has raised duals; what a usual one takes
         for effort in EFFORTS[: EFFORTS.index(self._effort) + 1]:
             duals.allow(allowed_cells(problem, effort))
             paired = _paired(duals)
@@ -216,7 +216,8 @@ class Ladder:
                 share = 1.0 if effort == "quick" else NUMBERS.share_of_k_sets
                 yield from self._through(duals, "k-sets", duals.raise_to_k_sets(share))
             if _duals_hold(problem) and (paired or effort != "quick"):
-                usual = usual or duals.work_of(NUMBERS.usual, NUMBERS.each)
+                if usual == np.inf:  # more than a lower effort had left
+                    usual = duals.work_of(NUMBERS.usual, NUMBERS.each)
                 enough = duals.left / max(usual, 1.0)
                 early = effort == "normal" and NUMBERS.guided_early <= enough < NUMBERS.guided
                 guides = early or (effort != "quick" and enough >= NUMBERS.guided)
