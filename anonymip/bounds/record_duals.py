@@ -105,6 +105,8 @@ class RecordDuals:
         #: (t,) what a row of each type loses at least in any set of k, without what all lose alike.
         self.floors = self.duals
         self.pairs = np.full(len(self.duals), -np.inf)
+        #: How high the last ascent was to raise the duals of all rows together.
+        self.aimed = 0.0
 
     def allow(self, most: float) -> None:
         """Let so many losses be computed in all, times columns, those before among them."""
@@ -202,7 +204,7 @@ class RecordDuals:
         order = np.argsort(caps, kind="stable")
         if suppresses(self.problem):
             caps = np.fmin(caps, self.problem.compiled.suppression_price - self._constant)
-        self.duals = np.fmin(self.floors, caps)
+        self.duals, self.aimed = np.fmin(self.floors, caps), float(caps @ self.counts)
         self.search.reached[0] = -np.inf
         return self._sweep("bound by dual ascent", order, self.floors, caps, way, each, share)
 
