@@ -34,7 +34,7 @@ class LadderNumbers:
     cells: Mapping[str, tuple[float, float, float]] = field(
         default_factory=lambda: {
             "quick": (0.0, 4e8, 4e8),
-            "normal": (1.33e5, 1.3e9, 4e9),
+            "normal": (1.33e5, 1e9, 4e9),
             "thorough": (6.7e5, 1e10, 1e11),
         }
     )
