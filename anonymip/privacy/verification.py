@@ -137,17 +137,15 @@ class Verification:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as an object for JSON."""
-        return {
-            key: list(value) if isinstance(value, tuple) else value
-            for key, value in asdict(self).items()
-        }
+        told = asdict(self).items()
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in told}
 
     def _loss_line(self) -> str:
         line = f"loss {self.gcp:.6g} (ncp {self.ncp:.10g})"
         if not loss_claims.is_ncp(self.objective_name):
             line = f"{self.objective_name} {self.objective:.10g} claimed; gcp {self.gcp:.6g}"
-        elif self.n and abs(self.objective - (self.ncp or 0.0)) > 1e-9 * abs(self.objective):
-            priced = self.objective / ((self.n + self.left_out) * self.m)
+        elif self.ncp and abs(self.objective - self.ncp) > 1e-9 * self.ncp and self.gcp:
+            priced = self.objective * self.gcp / self.ncp
             line = f"loss {priced:.6g} with suppressed records at their price; as stars {line}"
         if self.bound is not None and self.ncp and self.gcp is not None:
             line += f"; bound {self.bound * self.gcp / self.ncp:.6g}"
