@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anonymip.errors import InputError, InputWarning, did_you_mean
+from anonymip.errors import InputError, InputWarning, argument, did_you_mean
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.scale import is_iso_day
 from anonymip.runtime.arrays import Flags, Floats, Ints
@@ -42,8 +42,8 @@ def unknown_column(
     remedy = did_you_mean(name, shown) or "Check its name"
     if len(columns) == 1:
         remedy = (
-            "The table has one column only: is its separator declared (--separator, or [table] "
-            "separator in a schema)?"
+            f"The table has one column only: is its separator declared, by "
+            f"{argument('separator', ...)} or in a schema ([table] separator)?"
         )
     return InputError(
         f"unknown column {name!r} ({role}) of a table with {len(columns)} columns",

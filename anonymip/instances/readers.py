@@ -302,13 +302,14 @@ def _survey(file: Path, table: TableFormat, separator: str, blanks: bool) -> tup
         ) from None
     except LookupError:
         raise InputError(
-            f"there is no encoding {table.encoding!r}", remedy="Write utf-8, cp1252 or another"
+            f"{file} cannot be read: {table.encoding!r} is no encoding of texts",
+            remedy="Write utf-8, cp1252 or another",
         ) from None
     except UnicodeError:
         raise InputError(
             f"{file} is not text in the encoding {table.encoding}",
-            remedy=f"Name its encoding: {argument('encoding', ...)}, [table] encoding in a schema, "
-            "or TableFormat(encoding=...) in Python",
+            remedy=f"Name its encoding, by {argument('encoding', ...)}, in a schema, or as "
+            "TableFormat(encoding=...)",
         ) from None
     except csv.Error as error:
         raise InputError(

@@ -106,7 +106,7 @@ def test_a_hierarchy_of_codes_is_written(shell: Any) -> None:
     assert "3 codes, 3 levels above them" in result.out
     for wrong, words in (
         (("-q", "town", "--mask", "right"), "unknown column 'town'"),
-        (("-q", "zip"), "a mask and a separator, or neither"),
+        (("-q", "zip"), "either a mask or a separator"),
         (("-q", "zip", "--mask", "right", "--shown", "3;2"), "--shown is no list of numbers"),
         (("-q", "zip", "--mask", "up"), "codes are masked from 'up'"),
     ):

@@ -236,7 +236,7 @@ def test_what_is_given_is_not_searched_for(tmp_path: Path) -> None:
     form = inspect(path, separator=",", decimal=".", missing=("x",), encoding="cp1252").table
     assert form == TableFormat(",", "cp1252", missing=("x",))
     assert inspect(path).table.separator == ";"
-    with pytest.raises(InputError, match="not text in the encoding"):
+    with pytest.raises(InputError, match="no encoding of texts"):
         inspect(path, encoding="utf-99")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from anonymip.errors import InputError, did_you_mean
+from anonymip.errors import InputError, argument, did_you_mean
 from anonymip.instances.hierarchies.hierarchy import Hierarchy, read_hierarchy
 
 _SIDES = ("right", "left")
@@ -54,7 +54,8 @@ class CodeRule:
         if (self.mask is None) == (self.separator is None):
             raise InputError(
                 "a hierarchy of codes has either a mask or a separator",
-                remedy='Write {mask = "right"} or {separator = "."}, or --mask right',
+                remedy='Write {mask = "right"} or {separator = "."}, or give '
+                f"{argument('mask', 'right')}",
             )
         if self.mask is not None and self.mask not in _SIDES:
             raise InputError(
