@@ -83,7 +83,7 @@ def html_report(release: Release, instance: str, *, command: str | None = None) 
         title=f"Release of {instance}",
         today=date.today().isoformat(),
         attention=solution.many_suppressed,
-        summary=_summary(release, risk),
+        summary=_summary(release, risk, len(records), sum(penalties.values()) / len(penalties)),
         examples=_examples(solution, records),
         is_cover=isinstance(solution.assignment, Cover),
         least=least_records(solution),
@@ -158,8 +158,13 @@ def _homogeneous(release: Release, risk: DisclosureRisk | str) -> list[str]:
     ]
 
 
-def _summary(release: Release, risk: DisclosureRisk | str) -> list[str]:
-    """Return the main things in plain language."""
+def _summary(
+    release: Release, risk: DisclosureRisk | str, published: int, shown: float
+) -> list[str]:
+    """Return the main things in plain language.
+
+    `published`: records that are. `shown`: what their cells lose on average.
+    """
     solution, manifest = release.solution, release.manifest
     total = len(solution.problem.microdata.original)
     promise = manifest["checked"][0]
@@ -170,9 +175,7 @@ def _summary(release: Release, risk: DisclosureRisk | str) -> list[str]:
     lines = [f"{counts}, with {len(release.table.columns):,} columns. {_capital(promise)}"]
     if not isinstance(risk, str):
         lines.append(risk.sentence())
-    records = np.flatnonzero(_published(solution))
-    shown = float(np.mean([*attribute_losses(solution, records).values()]))
-    hidden = len(records) < solution.problem.n
+    hidden = published < solution.problem.n
     stars = f" ({100 * solution.gcp:.3g} % with suppressed records as stars)" if hidden else ""
     lines.append(
         f"What it costs: a published cell covers on average {100 * shown:.3g} % of what its "

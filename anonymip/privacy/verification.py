@@ -144,8 +144,8 @@ class Verification:
         line = f"loss {self.gcp:.6g} (ncp {self.ncp:.10g})"
         if not loss_claims.is_ncp(self.objective_name):
             line = f"{self.objective_name} {self.objective:.10g} claimed; gcp {self.gcp:.6g}"
-        elif self.ncp and abs(self.objective - self.ncp) > 1e-9 * self.ncp and self.gcp:
-            priced = self.objective * self.gcp / self.ncp
+        elif self.ncp and self.ok and abs(self.objective - self.ncp) > 1e-9 * self.ncp:
+            priced = self.objective * (self.gcp or 0.0) / self.ncp
             line = f"loss {priced:.6g} with suppressed records at their price; as stars {line}"
         if self.bound is not None and self.ncp and self.gcp is not None:
             line += f"; bound {self.bound * self.gcp / self.ncp:.6g}"
