@@ -114,6 +114,11 @@ class Budget:
         no limit.
     progress
         Called with :class:`Progress` messages from the thread that computes.
+
+    Raises
+    ------
+    InputError
+        If `progress` cannot be called.
     """
 
     deadline: float | None = None
@@ -121,6 +126,14 @@ class Budget:
     _interrupted: threading.Event = field(default_factory=threading.Event, repr=False)
     # The limited budget that this is a part of.
     _whole: Budget | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        given: object = self.progress
+        if given is not None and not callable(given):
+            raise InputError(
+                f"{argument('progress')} is {given!r}",
+                remedy="Give a function that takes a Progress, such as print, or leave it out",
+            )
 
     @classmethod
     def of(
@@ -144,7 +157,7 @@ class Budget:
         Raises
         ------
         InputError
-            If `time_limit` is not positive.
+            If `time_limit` is not positive, or `progress` cannot be called.
         """
         if time_limit is None:
             return cls(progress=progress)

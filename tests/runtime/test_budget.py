@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from itertools import count
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -54,6 +55,14 @@ def test_limits_that_are_not_positive_are_refused(limit: float) -> None:
     with pytest.raises(InputError, match="time_limit is") as caught:
         Budget.of(limit)
     assert caught.value.remedy == "Give a positive number of seconds"
+
+
+def test_a_listener_that_cannot_be_called_is_refused() -> None:
+    """At once, and not when the first message is due, minutes later."""
+    listener: Any = True
+    with pytest.raises(InputError, match="progress is True") as caught:
+        Budget.of(progress=listener)
+    assert "function" in str(caught.value.remedy)
 
 
 def test_an_interrupt_goes_before_the_deadline() -> None:
