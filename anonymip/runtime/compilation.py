@@ -132,7 +132,8 @@ def handing_on(part: object, problem: object, converted: Callable[[Any], Any]) -
         yield
         return
     inner = RunInForce(outer.budget, part)
-    inner.solving = partial(outer.solved_program, problem)
+    if outer.solving is not None:
+        inner.solving = partial(outer.solved_program, problem)
     try:
         with in_force(inner):
             yield

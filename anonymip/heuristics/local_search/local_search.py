@@ -65,8 +65,9 @@ def local_search(
     Between neighbouring classes a row is moved, two rows are swapped, or the classes are merged; a
     class of 2k rows or more is split. Where none of this gains, a few neighbouring classes at a
     time are taken apart, and what becomes of them by moves is kept if it gains, or loses little,
-    the less the longer this goes on. Where the table repeats its rows, classes of copies of one row
-    lend what they hold beyond k to any class, and have it back for nothing.
+    the less the longer this goes on; in turn with that, single rows are moved and swapped that lose
+    a little. Where the table repeats its rows, classes of copies of one row lend what they hold
+    beyond k to any class, and have it back for nothing.
 
     `problem`: with equivalence classes.
     `from_method`: what makes the start where none is given: ``greedy-search``, ``ordered-cut``,
@@ -75,10 +76,11 @@ def local_search(
     these but the last three are improved by moves, and the best of them go on; larger tables have
     one start: ``ordered-cut`` where rows repeat, ``k-member`` up to 50,000 records,
     else ``greedy-search``. Where the bound of the same run weighs sets, ``normal`` starts from
-    classes out of these too. Where the effort is ``thorough`` and rows do not repeat, classes of
-    ``diving`` are improved after that, and the better of both is gone on from.
+    classes out of these too. Where the effort is ``thorough``, rows do not repeat and the bound has
+    solved a program, classes of ``diving`` are improved after that, and the better of both is gone
+    on from.
     `order`: order that the start is made with, if its method takes one; empty for its default.
-    `trials`: whether classes are taken apart after the moves.
+    `trials`: whether classes are taken apart after the moves, and changes made that lose a little.
     `start`: classes to improve.
     `effort`: work spent: ``quick``, ``normal`` or ``thorough``; None for ``normal``, and
     ``thorough`` where the budget has a time limit. It is counted in steps, so that the same seed
@@ -91,7 +93,7 @@ def local_search(
     the largest loss counts, the larger one of the classes that a move changes never rises, so that
     the losses sorted from the largest down fall with every move. Moves end with a round that gains
     less than 0.1 % of the loss, or 0.02 % with the effort ``thorough``; complexity of a round:
-    O(n k m). Classes taken apart have a number of steps that the effort says. Limits are terms of
+    O(n k m). What comes after moves has a number of steps that the effort says. Limits are terms of
     the loss that are infinite where one is broken. Losses without tables are evaluated in batches
     of NumPy, where no classes are taken apart: for tables of some thousand records.
 
@@ -199,8 +201,9 @@ def assigned_labels(solution: Solution) -> Ints:
     return np.asarray(solution.assignment.labels, np.int64)
 
 
-#: Makes a release with an effort, from what the effort below has made if there is one.
-Search: TypeAlias = Callable[[str, Solution | None], Solution]
+#: Makes a release with an effort, from what the effort below has made if there is one; and says
+#: whether to anneal it: classes out of a linear program are better than what annealing forgets.
+Search: TypeAlias = Callable[[str, Solution | None], tuple[Solution, bool]]
 
 
 @dataclass(frozen=True)
@@ -247,13 +250,16 @@ class _Run:
             lower = self.improve_by_efforts(search, EFFORTS[EFFORTS.index(effort) - 1])
             told = tuple(line.replace(MAY_GAIN, "") for line in lower.trace)
             lower = replace(lower, trace=told)
-        return self._iterate(search(effort, lower), effort)
+        found, anneals = search(effort, lower)
+        return self._iterate(found, effort, anneals=anneals)
 
     def from_one(self, first: Solution) -> Search:
         """Return the search that improves one start."""
 
-        def search(effort: str, lower: Solution | None) -> Solution:
-            return self._improve(first, effort) if lower is None else self._more(lower, effort)
+        def search(effort: str, lower: Solution | None) -> tuple[Solution, bool]:
+            if lower is None:
+                return self._improve(first, effort), True
+            return self._more(lower, effort), True
 
         return search
 
@@ -270,8 +276,8 @@ class _Run:
         )
         return self._better(found, labels, stopped, (*found.trace, remark))
 
-    def _iterate(self, first: Solution, effort: str) -> Solution:
-        """Return what the trials of an effort make of a release."""
+    def _iterate(self, first: Solution, effort: str, *, anneals: bool = True) -> Solution:
+        """Return what the trials of an effort make of a release, and annealing between them."""
         if not self.options["trials"] or not has_kernels(self.problem):
             return first
         assert isinstance(first.assignment, Classes)
@@ -281,6 +287,7 @@ class _Run:
             steps=iterated_steps(effort, self.problem.n),
             budget=self.budget,
             seed=self.seed,
+            anneals=anneals,
         )
         return self._better(first, labels, stopped, (*first.trace, remark))
 
@@ -331,7 +338,7 @@ class _Run:
         moved.sort(key=lambda pair: pair[0].objective)
         of = f", one of the best of {len(moved)}"
 
-        def search(effort: str, lower: Solution | None) -> Solution:
+        def search(effort: str, lower: Solution | None) -> tuple[Solution, bool]:
             found = [] if lower is None else [self._more(lower, effort)]
             begun = 0
             if effort != EFFORTS[0]:
@@ -342,7 +349,7 @@ class _Run:
                     told_of = replace(after, trace=(told,))
                     few = 0 if lower is None else self._few_trials
                     found.append(self._more(told_of, effort, trials=few))
-            return min(found, key=lambda solution: solution.objective)
+            return min(found, key=lambda solution: solution.objective), True
 
         return search
 
@@ -353,30 +360,30 @@ class _Run:
         the dive is the same under every limit, and the better one is kept.
         """
 
-        def search(effort: str, lower: Solution | None) -> Solution:
+        def search(effort: str, lower: Solution | None) -> tuple[Solution, bool]:
             if lower is None:
-                return self._improve(first, effort)
+                return self._improve(first, effort), True
             start = None
             if weighed is not None and effort == EFFORTS[1]:
                 start = weighed.start(self.problem)
             if start is not None:
                 found = self._improve(start, effort, "sets that the bound weighed")
-                return min(lower, found, key=lambda solution: solution.objective)
+                return min(lower, found, key=lambda solution: solution.objective), True
             found = self._more(lower, effort)
-            if not may_dive(self.problem, effort):
-                return found
+            if effort != EFFORTS[-1] or not may_dive(self.problem):
+                return found, True
             # All that a cut may take from here on is worth less than what is known by then.
             found = self._iterate(found, EFFORTS[-2])
             try:
                 dived = make_start(self.problem, DIVING, "", self.budget, self.seed, share=1.0)
             except NoSolution as failure:
                 remark = f"no classes by diving: {failure.message}"
-                return replace(found, trace=(*found.trace, remark))
+                return replace(found, trace=(*found.trace, remark)), True
             remark = f"diving: {dived.trace[0]}"
             improved = self._improve(dived, effort, trials=self._few_trials)
             if improved.objective <= found.objective:
-                return replace(improved, trace=(*found.trace, remark, *improved.trace))
-            return replace(found, trace=(*found.trace, remark))
+                return replace(improved, trace=(*found.trace, remark, *improved.trace)), False
+            return replace(found, trace=(*found.trace, remark)), True
 
         return search
 

@@ -12,6 +12,14 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from anonymip.effort import EFFORTS, MAY_GAIN
+from anonymip.heuristics.local_search.annealing import (
+    ANNEALING,
+    AnnealingWork,
+    anneal_step,
+    homes,
+    near_types,
+    new_annealing_work,
+)
 from anonymip.heuristics.local_search.current_classes import (
     CLASSES,
     CLOCK,
@@ -193,6 +201,7 @@ def iterate_classes(
     budget: Budget,
     seed: int,
     visited: dict[bytes, Ints] | None = None,
+    anneals: bool = True,
 ) -> tuple[Ints, Stopped | None, str]:
     """Return labels that are no worse, why the work stopped early, and a remark.
 
@@ -200,25 +209,36 @@ def iterate_classes(
     records. `steps`: losses of an attribute that may be worked out. `budget`: when it ends, the
     best release so far is returned. `seed`: of what is drawn: the same seed gives the same labels.
     `visited`: gets the records of the classes that were visited last; copies of a row are one
-    record. Complexity: about 5,000 to 50,000 steps a trial, see
+    record. `anneals`: whether annealing has a share of the steps, where the losses are summed and
+    no classes visited are wanted. Complexity: about 5,000 to 50,000 steps a trial, see
     :mod:`~anonymip.heuristics.local_search.iterated`.
     """
     best = np.asarray(labels, np.int64)
     start = lowest = (0.0, 0.0)
-    made, stopped = 0, budget.stop_reason()
+    made, annealed, stopped = 0, 0, budget.stop_reason()
     for cycle, (length, heat) in enumerate(cycles(steps, problem.n)):
         rounds = _Rounds(problem, best, budget, seed + cycle)
         before = lowest if cycle else rounds.standing
         start = start if cycle else before
         many = ITERATED.idle * (len(rounds.state.living()) + ITERATED.most)
-        best, lowest, stopped = rounds.iterate(best, length, heat, visited)
+        # Trials and annealing share a cycle, unless the classes visited are wanted.
+        part = int(ANNEALING.share * length)
+        part = part if anneals and visited is None and rounds.may_anneal(part) else 0
+        best, lowest, stopped = rounds.iterate(best, length - part, heat, visited)
         made += rounds.done
         idle = lowest >= before and rounds.done >= many
         if stopped is not None or not rounds.done or idle:
             break
+        if part:
+            rounds = _Rounds(problem, best, budget, seed + cycle)
+            best, lowest, stopped = rounds.anneal(best, lowest, part)
+            annealed += rounds.done
+            if stopped is not None:
+                break
     gain = (start[0] - lowest[0]) / abs(start[0]) if start[0] else 0.0
     ended = "" if stopped is None else f", then {stopped.value}"
-    return best, stopped, f"{made} trials gained {gain:.2%}{ended}"
+    changes = f" and {annealed} annealed changes" if annealed else ""
+    return best, stopped, f"{made} trials{changes} gained {gain:.2%}{ended}"
 
 
 class _Rounds:
@@ -306,6 +326,50 @@ class _Rounds:
             if visited is not None:
                 visits.hand_over(trials, self.state, visited)
         return labels, best, self._stopped
+
+    def may_anneal(self, steps: int) -> bool:
+        """Return whether so many steps of annealing are worth beginning."""
+        enough = steps >= ANNEALING.least * self._n
+        return enough and self.state.rules.summed and self.state.types > 1
+
+    def anneal(
+        self, given: Ints, lowest: tuple[float, float], steps: int
+    ) -> tuple[Ints, tuple[float, float], Stopped | None]:
+        """Anneal for so many steps; return the better labels, their standing, why it stopped early.
+
+        `given, lowest`: labels of the classes, and their standing. Moves come last.
+        """
+        state, points = self.state, self._points
+        near, home = near_types(points), homes(state)
+        self._work.steps[0] += NUMBERS.steps_a_neighbour * near.size * points.shape[1]
+        self._work.steps[1] = int(ANNEALING.changes * steps)
+        self._stopped = self._budget.stop_reason()
+        while self._stopped is None and not self._spent:
+            annealing = new_annealing_work(near, home, self._random)
+            self._stopped = self._anneal(annealing)
+            self.done += int(annealing.made[0])
+        self._work.steps[1] = steps
+        gain = np.inf
+        while self._stopped is None and not self._spent and gain > LIMITS[EFFORTS[-1]].idle:
+            before = self.loss
+            self._stopped = self._round()
+            gain = (before - self.loss) / abs(before) if before else 0.0
+        if self.standing < lowest:
+            return state.labels(), self.standing, self._stopped
+        return given, lowest, self._stopped
+
+    def _anneal(self, annealing: AnnealingWork) -> Stopped | None:
+        """Look at the pairs of rows that were drawn."""
+        state, cursor, pairs = self.state, np.zeros(1, np.int64), len(annealing.draws)
+        widest, heat = ITERATED.widest * state.rules.k, (ANNEALING.hot, ANNEALING.cold)
+
+        def step(amount: int) -> int:
+            done = anneal_step(
+                state.rules, state.current, self._work, annealing, widest, heat, cursor, amount
+            )
+            return pairs if self._spent else int(done)
+
+        return run_in_steps(step, pairs, self._budget, "annealing", first=100)
 
     def _note_changes(self, n: int) -> None:
         """Let changes of the classes be noted, so that they can be taken back."""
