@@ -39,11 +39,12 @@ from anonymip.runtime.packed import Packed
 class AnnealingNumbers:
     """The numbers that steer annealing, by runs on eleven tables of 2,000 to 73,000 rows."""
 
-    #: What two classes may lose by a change at first and at last, about, as a share of what they
-    #: lose together: twice or half as much came to 0.3 to 4 % more. A share of the mean loss in its
-    #: place came to 1.5 % more where losses differ much, as those of Adult.
-    hot: float = 0.05
-    cold: float = 0.005
+    #: What two classes may lose by a change at first and at last, about, as a share of what one of
+    #: their records loses: from 0.3 and 0.06 for k = 2 to 0.5 and 0.1 for k = 10 was best; 0.8 came
+    #: to 0.1 to 1.3 % more. Shares of what the classes lose together are too hot for k = 10, shares
+    #: of the mean loss of all for tables whose losses differ much, as those of Adult.
+    hot: float = 0.4
+    cold: float = 0.08
     #: Nearest rows of a row, of which one is drawn: 4 or 15 came to as much.
     near: int = 7
     #: Steps, which count the losses of an attribute, that one here takes in time: views of classes
@@ -207,7 +208,7 @@ def anneal_step(
     """Look at the next `amount` pairs of rows; return how many have been looked at.
 
     `widest`: rows of the classes that are changed, at most; of copies of one type any number.
-    `heat`: what a change may lose at first and at last, as a share of what the classes lose.
+    `heat`: what a change may lose at first and at last, as a share of what a record loses.
     """
     draws, types = annealing.draws, len(annealing.home)
     last, cooling = min(cursor[0] + amount, len(draws)), np.log(heat[1] / heat[0])
@@ -223,8 +224,9 @@ def anneal_step(
         old = part_of(rules, current.sizes[one], current.losses[one])
         old += part_of(rules, current.sizes[other], current.losses[other])
         share = heat[0] * np.exp(cooling * work.steps[0] / work.steps[1])
+        mean = abs(old) / (current.sizes[one] + current.sizes[other])
         # The logarithm of a draw lies below 0.
-        allowed = old - share * abs(old) * np.log(draws[at, 2])
+        allowed = old - share * mean * np.log(draws[at, 2])
         begin = int(draws[at, 3] * work.other.totals[0])
         what, second = _better_change(rules, work, first, begin, allowed)
         if what != NOTHING:

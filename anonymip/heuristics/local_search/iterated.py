@@ -62,7 +62,7 @@ _STEPS: Mapping[str, tuple[int, int]] = MappingProxyType(
     {
         "quick": (40_000, 400_000_000),
         "normal": (300_000, 1_500_000_000),
-        "thorough": (5_000_000, 24_000_000_000),
+        "thorough": (5_000_000, 28_000_000_000),
     }
 )
 #: Steps a row by which `heat` is meant.
@@ -74,7 +74,7 @@ _FEW = 100
 
 #: Most steps of the effort thorough, times records: of large tables moves and diving take most of
 #: five minutes, and what trials gain is little.
-_STEPS_BY_SIZE = 480_000_000_000_000
+_STEPS_BY_SIZE = 560_000_000_000_000
 
 
 def iterated_steps(effort: str, n: int) -> int:
