@@ -131,7 +131,7 @@ class Budget:
         given: object = self.progress
         if given is not None and not callable(given):
             raise InputError(
-                f"{argument('progress')} is {given!r}",
+                f"progress is {given!r}",
                 remedy="Give a function that takes a Progress, such as print, or leave it out",
             )
 

@@ -84,7 +84,9 @@ def near_types(points: Floats) -> Codes:
     """Return (t, q) the types nearest to each of (t, d) points, without itself."""
     t = len(points)
     q = min(ANNEALING.near, t - 1)
-    found = cKDTree(points).query(points, k=q + 1, p=1)[1].reshape(t, q + 1)
+    # Cut at the middle and not at the median: 73,000 points in 54 dimensions took 3 s for 28.
+    tree = cKDTree(points, balanced_tree=False, compact_nodes=False)
+    found = tree.query(points, k=q + 1, p=1)[1].reshape(t, q + 1)
     own = found == np.arange(t)[:, None]
     # Beyond some twins it may not be among its own neighbours.
     own[~own.any(axis=1), -1] = True
