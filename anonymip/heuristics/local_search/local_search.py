@@ -281,10 +281,12 @@ class _Run:
         if not self.options["trials"] or not has_kernels(self.problem):
             return first
         assert isinstance(first.assignment, Classes)
+        steps = iterated_steps(effort, self.problem.n)
         labels, stopped, remark = iterate_classes(
             self.problem,
             first.assignment.labels,
-            steps=iterated_steps(effort, self.problem.n),
+            # The dive has had its part of the work.
+            steps=steps if anneals or effort != EFFORTS[-1] else 2 * steps // 3,
             budget=self.budget,
             seed=self.seed,
             anneals=anneals,
@@ -359,31 +361,34 @@ class _Run:
         Where a bound weighs sets, classes out of these sets go on from normal. What comes before
         the dive is the same under every limit, and the better one is kept.
         """
+        anneals = True
 
         def search(effort: str, lower: Solution | None) -> tuple[Solution, bool]:
+            nonlocal anneals
             if lower is None:
-                return self._improve(first, effort), True
+                return self._improve(first, effort), anneals
             start = None
             if weighed is not None and effort == EFFORTS[1]:
                 start = weighed.start(self.problem)
             if start is not None:
                 found = self._improve(start, effort, "sets that the bound weighed")
-                return min(lower, found, key=lambda solution: solution.objective), True
+                anneals = lower.objective < found.objective
+                return (lower if anneals else found), anneals
             found = self._more(lower, effort)
             if effort != EFFORTS[-1] or not may_dive(self.problem):
-                return found, True
+                return found, anneals
             # All that a cut may take from here on is worth less than what is known by then.
-            found = self._iterate(found, EFFORTS[-2])
+            found = self._iterate(found, EFFORTS[-2], anneals=anneals)
             try:
                 dived = make_start(self.problem, DIVING, "", self.budget, self.seed, share=1.0)
             except NoSolution as failure:
                 remark = f"no classes by diving: {failure.message}"
-                return replace(found, trace=(*found.trace, remark)), True
+                return replace(found, trace=(*found.trace, remark)), anneals
             remark = f"diving: {dived.trace[0]}"
-            improved = self._improve(dived, effort, trials=self._few_trials)
+            improved = self._iterate(self._improve(dived, effort), EFFORTS[0], anneals=False)
             if improved.objective <= found.objective:
                 return replace(improved, trace=(*found.trace, remark, *improved.trace)), False
-            return replace(found, trace=(*found.trace, remark)), True
+            return replace(found, trace=(*found.trace, remark)), anneals
 
         return search
 
