@@ -15,6 +15,7 @@ import numpy as np
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.enumeration import ClusterSets
+from anonymip.enumeration.merging import loss_scale
 from anonymip.errors import InputError, NoSolution
 from anonymip.exact.classes.best_classes import PROVEN, compiles, small_rules, solve_rows
 from anonymip.exact.classes.exact_cover import (
@@ -48,6 +49,8 @@ _COMPARED, _COMPARED_NODES = 16, 200_000
 _NODES_A_SECOND = 200_000
 #: Releases that are better by less than this share of the loss are not looked for.
 _ROUNDING = 1e-3 * LOSS_RELATIVE
+#: A loss below this share of what one record may lose is no more than rounding of the others.
+_FINEST = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +119,9 @@ def _solve_compiled(problem: Problem, budget: Budget, max_nodes: int) -> SmallRe
         labels = improve(problem, labels, effort="quick", budget=budget)
     release = Classes(labels.astype(np.int32))
     loss = Solution.of(problem, release, method="small").objective
+    if 0.0 < abs(loss) < _FINEST * loss_scale(problem):
+        # What sets lose beside what others lose is rounding: neither proof nor bound holds.
+        return SmallResult(release.labels, loss, None, False, nodes, "rounding")
     if proven:
         return SmallResult(release.labels, loss, loss, True, nodes, None)
     stopped = budget.stop_reason()
