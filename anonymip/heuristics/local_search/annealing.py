@@ -5,8 +5,8 @@ other class, or changes places with a row there: the best of these if it loses l
 which falls to nearly nothing in the course of the work. A trial of
 :mod:`~anonymip.heuristics.local_search.iterated` changes some classes at once; here as many rows
 change by themselves as there is work for. Each finds what the other does not, and so they take
-turns: 20,640 houses with k = 10 come to 6344 in place of 6477 by trials alone, in the same time;
-30,162 records of Adult with k = 5, where few changes of one row gain, to 3699 and 3695.
+turns: 20,640 houses with k = 10 come to 6347 in place of 6477 by trials alone, in the same time;
+30,162 records of Adult with k = 5, where few changes of one row gain, to 3689 and 3695.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ class AnnealingNumbers:
     """The numbers that steer annealing, by runs on eleven tables of 2,000 to 73,000 rows."""
 
     #: What two classes may lose by a change at first and at last, about, as a share of what one of
-    #: their records loses: from 0.3 and 0.06 for k = 2 to 0.5 and 0.1 for k = 10 was best; 0.8 came
-    #: to 0.1 to 1.3 % more. Shares of what the classes lose together are too hot for k = 10, shares
-    #: of the mean loss of all for tables whose losses differ much, as those of Adult.
+    #: their records loses. Of seven tables 0.3 and 0.06 were best for k = 2, 3 and 20, 0.5 and 0.1
+    #: for k = 5 and 10, but for houses with k = 10, which gain 0.1 % more with 0.8; others lose up
+    #: to 1.4 % by that. Shares of what the classes lose together are too hot for k = 10, shares of
+    #: the mean loss of all for tables whose losses differ much, as those of Adult.
     hot: float = 0.4
     cold: float = 0.08
     #: Nearest rows of a row, of which one is drawn: 4 or 15 came to as much.
@@ -52,9 +53,9 @@ class AnnealingNumbers:
     weight: int = 3
     #: With fewer steps for each row nothing is annealed: to find the nearest takes 2,000.
     least: int = 5_000
-    #: Share of the steps of a cycle that are not left for trials: 20,640 houses with k = 10 come to
-    #: 6352 with a half and to 6331 with 0.85, Adult with k = 5 to 3702, 3699 with 0.7, and to 3695
-    #: without annealing.
+    #: Share of the steps of a cycle that are not left for trials. Chosen with another temperature:
+    #: 20,640 houses with k = 10 came to 6352 with a half, 6344 with 0.7 and 6331 with 0.85, Adult
+    #: with k = 5 to 3702, 3699 with 0.7, and 3695 without annealing.
     share: float = 0.7
     #: Share of these that changes have at most; the moves that follow have the others.
     changes: float = 0.95

@@ -263,10 +263,10 @@ class _Run:
 
         return search
 
-    def _improve(self, first: Solution, effort: str, by: str = "", *, trials: int = 0) -> Solution:
+    def _improve(self, first: Solution, effort: str, by: str = "") -> Solution:
         """Return what becomes of one start, which is never worse."""
         told = f"start: {first.objective:.6g} by {by or first.method}"
-        return self._more(replace(first, trace=(told,)), effort, trials=trials)
+        return self._more(replace(first, trace=(told,)), effort)
 
     def _more(self, found: Solution, effort: str, *, trials: int = 0) -> Solution:
         """Return what becomes of a release that an effort has told of already."""
@@ -285,7 +285,7 @@ class _Run:
         labels, stopped, remark = iterate_classes(
             self.problem,
             first.assignment.labels,
-            # The dive has had its part of the work.
+            # Classes out of a program gain less than 0.1 % by the others.
             steps=steps if anneals or effort != EFFORTS[-1] else 2 * steps // 3,
             budget=self.budget,
             seed=self.seed,
