@@ -337,11 +337,14 @@ class ModelRun:
     def without_solver(self, failure: BaseException, bound: Bound | None) -> Solution:
         """Return the best of start, release that refutes the solver, and a search without one.
 
+        Without a start, heuristics are asked where that search does not take the problem.
         `failure`: of the solver. `bound`: that needs none; None if unknown. Raises SolverError if
         there is no release.
         """
         reason = what_failed(failure)
         searched = search_instead(self.problem, self.budget, self.settings.seed)
+        if searched is None and self.incumbent is None:
+            searched = cheap_release(self.problem, self.budget, self.settings.seed)
         refuting = failure.release if isinstance(failure, RefutedClaim) else None
         releases = [one for one in (self.incumbent, refuting, searched) if one is not None]
         found = min(releases, key=lambda release: release.objective, default=None)

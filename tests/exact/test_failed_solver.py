@@ -28,7 +28,7 @@ from anonymip import (
 )
 from anonymip.cli.app import run
 from anonymip.errors import LicenceLimit
-from anonymip.exact import failed_solver
+from anonymip.exact import failed_solver, model_run
 from anonymip.exact.classes import equivalence_mip as model_solve
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.freeform.freeform_mip import freeform_mip
@@ -181,12 +181,42 @@ def test_a_chain_goes_on(solver: str, subsolver: str, monkeypatch: pytest.Monkey
     assert any("in which the solver failed" in remark for remark in found.trace)
 
 
-def test_without_a_start_the_failure_is_told(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nothing is known, there is nothing to keep."""
+@pytest.mark.parametrize(
+    ("recoding", "method", "formulation"),
+    [(EquivalenceClasses(), equivalence_mip, "bigm"), (Freeform(), freeform_mip, "freeform")],
+)
+def test_without_a_start_heuristics_take_its_place(
+    solver: str, recoding: Any, method: Any, formulation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release that needs no solver is given, as one of a failed solver."""
     monkeypatch.setattr(failed_solver, "_SEARCHED", 0)
+    problem = Problem(census(24, 3, seed=1), 3, recoding)
+    asked = {"formulation": formulation, "solver": solver, "warm_start": "none"}
+    found = method(problem, **asked)
+    assert found.is_optimal or found.status.stopped is Stopped.ERROR
+    assert found.bound.value <= found.objective
+    assert any("a search without one took its place" in remark for remark in found.trace)
+
+
+def test_where_nothing_is_known_the_failure_is_told(
+    solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does a heuristic find a release: the solver's reason is what is left to say."""
+    monkeypatch.setattr(failed_solver, "_SEARCHED", 0)
+    monkeypatch.setattr(model_run, "cheap_release", lambda *_: None)
     problem = Problem(census(9, 3, seed=1), 3)
     with pytest.raises(SolverError):
         equivalence_mip(problem, formulation="bigm", solver=solver, warm_start="none")
+
+
+def test_a_loss_that_the_solver_does_not_see_gives_a_release() -> None:
+    """HiGHS takes widths of 1e-14 for 0, and names sets that lose more than the best."""
+    values = [1e9 + few for few in (6e-6, 6e-6, 7e-6, 7e-6, 0.0, 4e-6)]
+    column = anonymip.Attribute("a", "numeric", domain=(0.0, 1e9 + 1.000007))
+    data = anonymip.Microdata(pd.DataFrame({"a": values}), (column,))
+    problem = Problem(data, 2, Freeform(suppression=True), "bottleneck-gcp")
+    found = freeform_mip(problem, warm_start="none")
+    assert found.objective <= anonymip.solve(problem).objective
 
 
 @pytest.mark.parametrize(
