@@ -52,6 +52,16 @@ LONGEST = (
 DATA_ABSENT = "benchmark data files absent: set ANONYMIP_DATA to their folder"
 
 
+@pytest.fixture(autouse=True)
+def fewer_trials(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an everyday run make a part of the trials of local search: what they do is the same.
+
+    Not where a test is marked `all_trials`: it asserts what they come to.
+    """
+    if request.node.get_closest_marker("all_trials") is None:
+        profiles.shorten_trials(monkeypatch)
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Return the folder of the benchmark data files, for tests that are marked `shared_data`."""

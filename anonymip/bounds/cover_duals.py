@@ -41,7 +41,7 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.sparse import csc_array, vstack
 
-from anonymip.effort import check_effort
+from anonymip.effort import EFFORTS, check_effort
 from anonymip.enumeration.boxes import box_rows, new_box_search, price_boxes
 from anonymip.objectives.language.record import cells_of_sets
 from anonymip.optimality import under_assumptions
@@ -72,13 +72,16 @@ class CoverNumbers:
     gap: Mapping[str, float] = field(
         default_factory=lambda: MappingProxyType({"quick": 5e-2, "normal": 2e-2, "thorough": 2e-3})
     )
-    #: Types and levels that pricing looks at, by effort, after which no further round begins: 300
-    #: mixed census records with k = 5 take 1.3e10 for k-concealment, in about 45 seconds.
+    #: Types and levels that pricing looks at, by effort, after which no further round begins: half
+    #: a minute to a minute with normal, five with thorough.
     work: Mapping[str, float] = field(
-        default_factory=lambda: MappingProxyType({"quick": 2e9, "normal": 1.5e10, "thorough": 8e10})
+        default_factory=lambda: MappingProxyType({"quick": 2e9, "normal": 8e9, "thorough": 4e10})
     )
     slack: float = 5e-4  # what a box has to gain to be looked for, as a share of the bound a record
-    nodes: int = 20_000  # most nodes around a record, by effort
+    nodes: int = 20_000  # most nodes around a record
+    #: Share of the work left that a round may take, and a type of a round its part of it: 200
+    #: records of 6 numbers with k = 10 took minutes for one.
+    round: float = 0.3
     share: float = 0.5  # share of the duals in the prices, and of the best prices the rest
     rows: int = 10  # most records that a box becomes a column of at a time
 
@@ -217,34 +220,49 @@ class _BoxProgram:
 
     def run(self, effort: str) -> bool:
         """Raise the bound; return whether it reached the linear program, but for a gap."""
-        t, rounds, gap = len(self._first), NUMBERS.rounds[effort], NUMBERS.gap[effort]
+        t = len(self._first)
         # Without prices first: every record then has the box that loses least.
-        if not self._price(np.zeros_like(self._prices), np.full(t, np.inf), 0.0):
+        if not self._price(np.zeros_like(self._prices), np.full(t, np.inf), 0.0, EFFORTS[0]):
             return False
-        for done in range(rounds):
-            answer = self._program.solve(self._budget)
-            if answer is None:
-                return False
-            if answer.value - self.best <= gap * abs(answer.value):
-                return True
-            if self._search.work[0] > NUMBERS.work[effort]:
-                return False
-            duals = np.maximum(np.concatenate([answer.duals[:t], answer.duals[2 * t :]]), 0.0)
-            self._budget.report("prices of originals", done=done, total=rounds)
-            for share in (NUMBERS.share, 1.0):
-                prices = (1.0 - share) * self._prices + share * duals
-                slack = NUMBERS.slack * max(self.best, 0.0) / self._problem.n
-                targets = self._reduced(prices).min(axis=0) - self._own
-                if not self._price(prices, targets, slack):
+        # A higher effort goes on where the lower ones end.
+        done, closed = 0, False
+        for stage in EFFORTS[: EFFORTS.index(effort) + 1]:
+            closed = False
+            while not closed:
+                answer = self._program.solve(self._budget)
+                if answer is None:
                     return False
-                # Where the mixed prices tell the program nothing, its own duals are looked at.
-                if self._add_cheaper(self._reduced(duals) - answer.duals[t : 2 * t]):
+                closed = answer.value - self.best <= NUMBERS.gap[stage] * abs(answer.value)
+                spent = self._search.work[0] > NUMBERS.work[stage] or done >= NUMBERS.rounds[stage]
+                if closed or spent:
                     break
-        return False
+                duals = np.concatenate([answer.duals[:t], answer.duals[2 * t :]])
+                self._budget.report("prices of originals", done=done, total=NUMBERS.rounds[effort])
+                if not self._round(np.maximum(duals, 0.0), answer.duals[t : 2 * t], stage):
+                    return False
+                done += 1
+        return closed
 
-    def _price(self, prices: Floats, targets: Floats, slack: float) -> bool:
+    def _round(self, duals: Floats, choosing: Floats, effort: str) -> bool:
+        """Look for boxes by the program's duals; return whether time did not end.
+
+        `choosing`: (t,) those of the records that choose a box.
+        """
+        for share in (NUMBERS.share, 1.0):
+            prices = (1.0 - share) * self._prices + share * duals
+            slack = NUMBERS.slack * max(self.best, 0.0) / self._problem.n
+            targets = self._reduced(prices).min(axis=0) - self._own
+            if not self._price(prices, targets, slack, effort):
+                return False
+            # Where the mixed prices tell the program nothing, its own duals are looked at.
+            if self._add_cheaper(self._reduced(duals) - choosing):
+                break
+        return True
+
+    def _price(self, prices: Floats, targets: Floats, slack: float, effort: str) -> bool:
         """Look for cheaper boxes and bound the loss; return whether time did not end."""
         t = len(self._first)
+        left = max(0.0, NUMBERS.work[effort] - float(self._search.work[0]))
         lowest, found = np.zeros(t), np.zeros((t, t), np.bool_)
         covering, leaving = self._groups.priced(prices[:t], prices[t:])
         step = partial(
@@ -257,6 +275,7 @@ class _BoxProgram:
             targets,
             slack,
             NUMBERS.nodes,
+            NUMBERS.round * left / t,
             lowest,
             found,
             np.zeros(1, np.int64),

@@ -440,6 +440,7 @@ def price_boxes(
     targets: Floats,
     slack: float,
     nodes: int,
+    most_work: float,
     lowest: Floats,
     found: Flags,
     cursor: Ints,
@@ -451,6 +452,7 @@ def price_boxes(
     (t, t) at least 0, of which a box has the highest of those that it covers, and none for its own
     type. `least`: records of a box. `targets`: (t,) cost less prices and reward of a known box.
     `slack`: a box is looked for that is cheaper by as much. `nodes`: most nodes around a type.
+    `most_work`: most types and levels that are looked at around it; it ends the first node later.
     `lowest`: (t,) gets what no box is below. `found`: (t, t) gets the types that a cheaper box
     covers; nothing where there is none. `cursor`: (1,) types done.
 
@@ -461,6 +463,7 @@ def price_boxes(
         _open_levels(rows, search, own)
         search.ruled_out[0, :] = False
         best, given_up, seen = targets[own], np.inf, 0
+        enough = search.work[0] + most_work
         depth, fresh = 0, True
         while depth >= 0:
             limit = best - slack
@@ -473,7 +476,7 @@ def price_boxes(
                 if value - most >= limit:
                     depth -= 1
                     continue
-                if seen > nodes:
+                if seen > nodes or search.work[0] > enough:
                     given_up = min(given_up, value - most)
                     depth -= 1
                     continue

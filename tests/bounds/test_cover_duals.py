@@ -52,13 +52,15 @@ def test_never_above_the_optimum_of_concealment(case: Case) -> None:
     prices=st.lists(st.sampled_from((0.0, 0.1, 0.25, 0.7, 2.0)), min_size=6, max_size=6),
     rewards=st.lists(st.sampled_from((0.0, 0.0, 0.2, 0.3, 1.5)), min_size=36, max_size=36),
     least=st.integers(1, 4),
+    work=st.sampled_from((np.inf, np.inf, 0.0, 40.0)),
 )
 def test_no_box_is_cheaper(
-    case: Case, prices: list[float], rewards: list[float], least: int
+    case: Case, prices: list[float], rewards: list[float], least: int, work: float
 ) -> None:
     """Of all sets around a record the box that is found costs least; so do the losses of lines.
 
-    A reward is had once, the highest of those of the records that are covered.
+    Where the work ends before, no box is below what is told. A reward is had once,
+    the highest of those of the records that are covered.
     """
     problem = case.problem()
     if not (problem.compiled.has_tables and problem.compiled.monotone):
@@ -73,7 +75,9 @@ def test_no_box_is_cheaper(
     targets = np.full(t, np.inf)
     search = new_box_search(rows, least)
     cursor = np.zeros(1, np.int64)
-    price_boxes(rows, search, weights, had, least, targets, 0.0, 10**6, lowest, found, cursor, t)
+    price_boxes(
+        rows, search, weights, had, least, targets, 0.0, 10**6, work, lowest, found, cursor, t
+    )
     for own in range(t):
         others = [kind for kind in range(t) if kind != own]
         alone = case.set_loss((int(first[own]),))
@@ -88,9 +92,9 @@ def test_no_box_is_cheaper(
         ]
         slack = 1e-9 * (1.0 + abs(alone) + weights[own].sum()) + case.slack(alone)
         assert lowest[own] <= min(values) + slack
-        assert found[own, own]
-        assert rows.counts[found[own]].sum() >= least
-        if problem.compiled.name == "gcp":
+        assert found[own, own] or work < np.inf
+        assert not found[own].any() or rows.counts[found[own]].sum() >= least
+        if problem.compiled.name == "gcp" and work == np.inf:
             assert lowest[own] == pytest.approx(min(values), abs=slack)
 
 
@@ -123,7 +127,10 @@ def test_groups_are_nested() -> None:
     assert leaving[0, box].max() == pytest.approx((np.flatnonzero(left) + 1.0).sum())
 
 
-@pytest.mark.parametrize(("n", "k", "seed"), [(60, 5, 0), (40, 3, 2), (80, 8, 4)])
+@pytest.mark.parametrize(
+    ("n", "k", "seed"),
+    [(60, 5, 0), (40, 3, 2), pytest.param(80, 8, 4, marks=pytest.mark.thorough)],
+)
 def test_matches_have_to_lead_back(
     n: int, k: int, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

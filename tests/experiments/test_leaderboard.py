@@ -31,6 +31,7 @@ def test_proven_figures_are_proven_by_another_method(name: str) -> None:
     assert solution.objective == pytest.approx(entry.loss, rel=1e-6)
 
 
+@pytest.mark.all_trials
 def test_methods_are_measured_against_the_optimum() -> None:
     """Distances are those of their own releases; the nearest method stands first."""
     entries = [find_entry(name) for name in ("health-records-k3", "person20-k3", "person20-k5")]

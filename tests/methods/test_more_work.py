@@ -63,7 +63,6 @@ def ticking(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 @pytest.fixture(autouse=True)
 def little_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each effort do a part of its work: what it leaves undone is as good a place to end."""
-    profiles.shorten_trials(monkeypatch)
     if profiles.NAME != "thorough":
         for effort, numbers in ladder.NUMBERS.cells.items():
             part = tuple(0.01 * one for one in numbers)

@@ -126,6 +126,9 @@ class Proof:
             min(TARGETS.soon_columns, largest),
         )
         gap, refused = run.loss - first, False
+        # Of all pools together.
+        nodes = work.branches / (rules.types * run.problem.k**2)
+        nodes = min(nodes, TARGETS.most_nodes)
         singles = _singles(rules)
 
         @cache
@@ -181,11 +184,12 @@ class Proof:
                 ),
                 solver=settings.solver,
                 options=settings.options,
-                max_nodes=max(1, work.branches // (rules.types * run.problem.k**2)),
+                max_nodes=max(1, int(nodes)),
                 known_after=(TARGETS.soon_nodes, self._improve),
                 memory=settings.memory,
                 budget=budget,
             )
+            nodes -= answer.work
             run.trace.append(
                 f"{share:.0%} of the gap: {len(found):,} columns, {answer.nodes:,} nodes"
                 + (f", with all of {in_words(settings.memory)}" if answer.was_full else "")

@@ -48,6 +48,13 @@ class SearchNumbers:
     #: The same where most types are covered more than once, since branches settle no pairs of them;
     solver_columns_of_covers: int = 20_000
     columns_a_node: int = 200  # and for each node that is allowed
+    #: Columns that take the solver as long as a node takes: with 18,000 it takes 10 to 30 s before
+    #: it branches, and 220 rows of 51 types, k = 5, took minutes where only nodes were counted.
+    given_a_node: int = 40
+    #: So few take it no longer than the node that they are of.
+    given_freely: int = 1_000
+    #: Columns up to which a node takes as long as any; with more it takes longer.
+    light: int = 2_000
     #: Rounds of cuts at the root; rounds that close less than a share of the gap end them.
     rounds: int = 30
     stalled: int = 3
@@ -84,7 +91,8 @@ class PoolAnswer:
     nothing costs less than the upper bound. `by_solver` is the solver whose report the bound rests
     on; None if that is duals that were checked in arithmetic of its own. `cuts` were binding at the
     root, or found at other nodes: for the next pool. (t,) `duals` are those of the root,
-    `columns_left` could not be excluded there, `was_full` says that the search held as much as it
+    `columns_left` could not be excluded there, `work` is what nodes and the solver took, as nodes
+    of few columns, `was_full` says that the search held as much as it
     may, and went on with less.
     """
 
@@ -97,6 +105,7 @@ class PoolAnswer:
     duals: Floats
     columns_left: int
     nodes: int
+    work: float
     was_full: bool = False
 
 
@@ -195,6 +204,7 @@ class PoolSearch:
         self._closed = self._undecided = np.inf
         self._reporter: str | None = None
         self._nodes, self._left = 0, len(pool.costs)
+        self._work = 0.0
         self._asked = known_after
         self._duals = np.zeros(len(pool.coverage))
 
@@ -245,6 +255,7 @@ class PoolSearch:
             self._duals,
             self._left,
             self._nodes,
+            self._work,
             self.was_full,
         )
 
@@ -346,10 +357,12 @@ class PoolSearch:
 
     def _decided(self, node: _Node) -> _Node | None:
         """Have a solver decide a node if it is small; return what is left to branch on."""
-        if self._solver is None or len(node.active) > self._few:
+        if self._solver is None or len(node.active) > self._few or self._work >= self._most:
             return node
         if not len(node.active):
             return None
+        if not self._plain and len(node.active) > NUMBERS.given_freely:
+            self._work += len(node.active) / NUMBERS.given_a_node
         binding = np.flatnonzero(np.abs(node.relaxed.extra_duals) > NUMBERS.binding)
         rows = np.array(sorted(set(binding.tolist()) | node.rows), np.int64)
         result, chosen = solve_integer(
@@ -380,7 +393,7 @@ class PoolSearch:
             lowest = queue[0][0]
             if lowest >= self._floor:
                 return None
-            if self._nodes >= self._most or self._budget.stop_reason() is not None:
+            if self._work >= self._most or self._budget.stop_reason() is not None:
                 return lowest
             self._is_full = self._free < 0
             if self._is_full:
@@ -392,6 +405,8 @@ class PoolSearch:
             place = max(range(len(queue)), key=queue.__getitem__) if self._is_full else 0
             bound, _, node = queue[place]
             self._nodes += 1
+            active = node.columns
+            self._work += max(1.0, len(active) / NUMBERS.light)
             if self._asked is not None and self._nodes == self._asked[0]:
                 known = self._asked[1]()
                 if known < self._best:
@@ -400,7 +415,7 @@ class PoolSearch:
             self._budget.report("pool", done=self._nodes)
             # The program stands at another node.
             self._relaxation.restart(node.start)
-            again = self._solved(node.columns, node.rows, bound)
+            again = self._solved(active, node.rows, bound)
             for round_ in range(NUMBERS.node_rounds):
                 if again is None or isinstance(again, float):
                     break
@@ -513,11 +528,11 @@ def solve_pool(
     as the upper bound is not looked for: the loss of a known release, or a target.
 
     The relaxation begins with some cuts, and with the columns of a start, such as those of a
-    master's optimum. The solver is for what is small; None to branch only. After `max_nodes` of the
-    branching the answer is not complete; after the nodes of `known_after` a better upper bound is
-    asked for. Of `memory`, in bytes, cuts take what columns leave, and open nodes what both
-    leave: where nothing is left, the search goes on depth first and without new cuts, which takes
-    longer and proves as much.
+    master's optimum. The solver is for what is small; None to branch only. After the work of
+    `max_nodes` nodes of few columns the answer is not complete; after the nodes of `known_after` a
+    better upper bound is asked for. Of `memory`, in bytes, cuts take what columns leave, and open
+    nodes what both leave: where nothing is left, the search goes on depth first and without new
+    cuts, which takes longer and proves as much.
 
     The bound is that of the duals, lowered by what reduced costs below zero and rounding take from
     it, not the value that the solver of the linear programs reports. The seed of the

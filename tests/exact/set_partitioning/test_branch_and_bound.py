@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, combinations_with_replacement
 from typing import Any
 
@@ -163,6 +164,41 @@ def test_large_pools_of_covers_are_left_to_a_solver() -> None:
     limited = solve(columns, costs, coverage, 30.0, max_nodes=5)
     assert limited.nodes == 0
     assert limited.bound <= answer.value
+
+
+@pytest.mark.parametrize("solver", ["highs", None])
+def test_work_is_counted_by_columns(solver: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes of many columns, and columns that the solver is given, take more of what is allowed."""
+    columns, coverage = columns_of(14, (4,)), np.full(14, 2)
+    costs = 10.0 + 4.0 * np.random.default_rng(0).random(len(columns))
+    best = solve(columns, costs, coverage, 1e3).value
+    assert best is not None
+    given: list[int] = []
+    whole = branch_and_bound.solve_integer
+
+    def counted(pool: Pool, active: NDArray[np.int64], *others: Any) -> Any:
+        given.append(len(active))
+        return whole(pool, active, *others)
+
+    def limited(**numbers: Any) -> tuple[PoolAnswer, int]:
+        given.clear()
+        # A pool of 384 columns, of which the solver is given what the first branches leave.
+        few = replace(NUMBERS, solver_columns_of_covers=380, **numbers)
+        monkeypatch.setattr(branch_and_bound, "NUMBERS", few)
+        found = solve(columns, costs, coverage, 1.02 * best, max_nodes=6, solver=solver)
+        assert found.bound <= best
+        return found, len(given)
+
+    monkeypatch.setattr(branch_and_bound, "solve_integer", counted)
+    free, calls = limited(given_freely=10**9, light=10**9)
+    assert free.work == free.nodes
+    counting, fewer = limited(given_freely=0, given_a_node=1, light=100)
+    assert counting.work >= 6
+    assert not counting.complete
+    if solver is None:
+        assert counting.nodes < free.nodes
+    else:
+        assert fewer == 1 < calls
 
 
 def test_a_bound_known_in_the_middle_of_a_search_closes_nodes() -> None:
