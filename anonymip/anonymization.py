@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -202,6 +203,9 @@ def anonymize(
             escape_formulas=escape_formulas,
             **settings,
         )
+    unknown = [name for name in settings if name not in (*signature(solve).parameters, "schema")]
+    if unknown:
+        raise TypeError(f"anonymize() got an unexpected keyword argument {unknown[0]!r}")
     clock = MachineClock()
     whole = settings.pop("budget", None)
     if whole is None:

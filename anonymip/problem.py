@@ -109,8 +109,9 @@ class Problem(Frozen):
                 f"k is {self.k}", remedy="Give at least 2: one record alone is not hidden"
             )
         if self.k > self.microdata.n:
+            n = self.microdata.n
             raise InputError(
-                f"k is {self.k}, but the table has {self.microdata.n} records",
+                f"k is {self.k}, but the table has {n} record{'s' if n != 1 else ''}",
                 remedy="Give a smaller k or more records",
             )
         if not isinstance(self.objective, Objective | MembersObjective):
@@ -184,18 +185,21 @@ class Problem(Frozen):
             return
         lacking = (units or diversity).lacking(self.microdata.counted_codes, most)
         if lacking is not None:
-            column, reason = lacking
+            column, reason, by_suppression = lacking
             without = f", also without {most} records that may be suppressed" if most else ""
             name = self.microdata.counted[column]
             if units is not None and column == 0:
                 raise InputError(
                     f"k is {self.k}, but in column {name!r} {reason}", remedy="Give a smaller k"
                 )
+            remedy = "Ask for less, or choose other sensitive columns"
+            if by_suppression:
+                more = "more " if most else ""
+                remedy += f", or allow {more}suppression where the recoding does"
             raise InputError(
                 f"no release can have the {diversity} in classes or in sets of one size: in column "
                 f"{name!r} {reason}{without}",
-                remedy="Ask for less, choose other sensitive columns, or allow "
-                f"{'more ' if most else ''}suppression where the recoding does",
+                remedy=remedy,
             )
 
     @cached_property

@@ -75,7 +75,7 @@ class CoverNumbers:
     #: Types and levels that pricing looks at, by effort, after which no further round begins: half
     #: a minute to a minute with normal, five with thorough.
     work: Mapping[str, float] = field(
-        default_factory=lambda: MappingProxyType({"quick": 2e9, "normal": 8e9, "thorough": 4e10})
+        default_factory=lambda: MappingProxyType({"quick": 2e9, "normal": 8e9, "thorough": 3e10})
     )
     slack: float = 5e-4  # what a box has to gain to be looked for, as a share of the bound a record
     nodes: int = 20_000  # most nodes around a record

@@ -173,8 +173,23 @@ MethodOptions = Annotated[
 JsonTarget = Annotated[
     str | None, typer.Option("--json", help="Write the results as JSON; - for standard output.")
 ]
+
+
+def _page(path: Path | None) -> Path | None:
+    """Refuse a report whose ending promises something else than a page."""
+    if path is not None and path.suffix.lower() not in ("", ".html", ".htm"):
+        raise InputError(
+            f"the report {path} would be an HTML page", remedy="Give a name that ends in .html"
+        )
+    return path
+
+
+Report = Annotated[
+    Path | None, typer.Option(help="Write a report as an HTML page.", callback=_page)
+]
 RunsReport = Annotated[
-    Path | None, typer.Option("--report", help="Write all about the runs as an HTML page.")
+    Path | None,
+    typer.Option("--report", help="Write all about the runs as an HTML page.", callback=_page),
 ]
 ShowValues = Annotated[
     bool, typer.Option("--show-values", help="Show offending values of the table in messages.")

@@ -109,11 +109,16 @@ def anonymize(
     chosen: given.ChosenMethod,
     parts: EngineOptions,
     shape: ReleaseOptions,
-    report: Annotated[Path | None, typer.Option(help="Write a report as an HTML page.")] = None,
+    report: given.Report = None,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
     """Write a k-anonymous release of a table, verified, with its manifest beside it."""
+    if str(output) == "-":
+        raise InputError(
+            "a release has a manifest beside it, and cannot go to standard output",
+            remedy="Name a file, such as -o release.csv",
+        )
     engine = parts.chosen()
     if engine is not None:
         from anonymip.scale.running import refuse_beside_parts

@@ -412,7 +412,7 @@ CASES = (
     ),
     Case(
         "report over the release",
-        ("release.csv", "own"),
+        ("release.csv", "ends in .html"),
         (*AGE_SEX, *K, "--report", "release.csv"),
         commands=("anonymize",),
     ),

@@ -17,6 +17,26 @@ RUNS = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("targets", "words"),
+    [
+        (("-o", "-"), ("manifest", "cannot go to standard output", "-o release.csv")),
+        (("-o", "release.csv", "--report", "report.pdf"), ("report.pdf", "ends in .html")),
+    ],
+)
+def test_outputs_of_another_kind(
+    shell: Any, targets: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    """No file is called - or promises a format that it has not."""
+    shell.write("people.csv", PEOPLE)
+    before = shell.files()
+    result = shell("anonymize", "people.csv", *AGE_SEX, *K, *targets)
+    assert (result.code, result.out) == (2, "")
+    for word in words:
+        assert word in result.err
+    assert shell.files() == before
+
+
 @pytest.mark.parametrize(("case", "command"), RUNS)
 def test_bad_input(shell: Any, case: Case, command: str) -> None:
     """Bad input ends with exit code 2 and a message with remedy; nothing is written or shown."""

@@ -78,3 +78,10 @@ def test_data_frames_have_no_engine(people: Path, tmp_path: Path) -> None:
     frame = pd.read_parquet(people)
     with pytest.raises(InputError, match="the table is a DataFrame"):
         anonymip.anonymize(frame, NAMES, 5, output=tmp_path / "release", **ASKED)
+
+
+def test_an_unknown_setting_is_told_as_its_own() -> None:
+    """Not as one of the function below it."""
+    frame = pd.DataFrame({"a": range(4)})
+    with pytest.raises(TypeError, match=r"^anonymize\(\) got .* 'efort'$"):
+        anonymip.anonymize(frame, ["a"], 2, efort="quick")

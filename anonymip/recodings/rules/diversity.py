@@ -284,8 +284,12 @@ class Diversity:
                         "the table's",
                     )
 
-    def lacking(self, sensitive: NDArray[np.integer], left_out: int = 0) -> tuple[int, str] | None:
-        """Return the column of a whole table that is not diverse, and why; None if all are.
+    def lacking(
+        self, sensitive: NDArray[np.integer], left_out: int = 0
+    ) -> tuple[int, str, bool] | None:
+        """Return the column of a whole table that is not diverse, why, and if leaving out helps.
+
+        None if all are diverse.
 
         What a table lacks every partition of it lacks somewhere, and every regular cover: its sets
         hold each value as often, for their size, as the table does. The reason tells how many
@@ -301,12 +305,13 @@ class Diversity:
             most, distinct = int(counts.max()), int(np.count_nonzero(counts))
             # If enough records of the most frequent value leave, it no longer makes up too much.
             if (most - left_out) * numerator > (n - left_out) * denominator:
-                return column, (
+                reason = (
                     f"{most} of {n} records share a value, at most n / l = "
                     f"{n * denominator // numerator} may"
                 )
+                return column, reason, True
             if distinct < least:
-                return column, f"there are {distinct} values"
+                return column, f"there are {distinct} values", False
         return None
 
     def check(self, sensitive: NDArray[np.integer], classes: Classes) -> None:
