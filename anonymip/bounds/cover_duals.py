@@ -64,6 +64,9 @@ class CoverNumbers:
     types: Mapping[str, int] = field(
         default_factory=lambda: MappingProxyType({"quick": 120, "normal": 400, "thorough": 1_200})
     )
+    #: Most levels of all attributes, times the square of the types: 600 amounts of 8 columns, at
+    #: 1.7e9, took seven minutes for one round, and 300 houses of 7, at 2e8, ten seconds for all.
+    levels: float = 8e8
     #: Most rounds of prices by effort.
     rounds: Mapping[str, int] = field(
         default_factory=lambda: MappingProxyType({"quick": 12, "normal": 40, "thorough": 150})
@@ -91,13 +94,16 @@ NUMBERS = CoverNumbers()
 
 def is_priced(problem: Problem, effort: str = "thorough") -> bool:
     """Return whether prices of originals bound the loss within an effort."""
-    compiled = problem.compiled
+    compiled, types = problem.compiled, problem.microdata.row_types()
+    t, codes = len(types.first), problem.microdata.codes[types.first]
+    levels = sum(len(np.unique(column)) for column in codes.T)
     return bool(
         published_form(problem.recoding) in ("one-k", "k-k", "k-concealment")
         and compiled.monotone
         and compiled.has_tables
         and compiled.aggregate == "sum"
-        and len(problem.microdata.row_types().first) <= NUMBERS.types[effort]
+        and t <= NUMBERS.types[effort]
+        and levels * t**2 <= NUMBERS.levels
     )
 
 
