@@ -232,19 +232,19 @@ class _BoxProgram:
             return False
         # A higher effort goes on where the lower ones end.
         done, closed = 0, False
-        for stage in EFFORTS[: EFFORTS.index(effort) + 1]:
+        for tier in EFFORTS[: EFFORTS.index(effort) + 1]:
             closed = False
             while not closed:
                 answer = self._program.solve(self._budget)
                 if answer is None:
                     return False
-                closed = answer.value - self.best <= NUMBERS.gap[stage] * abs(answer.value)
-                spent = self._search.work[0] > NUMBERS.work[stage] or done >= NUMBERS.rounds[stage]
+                closed = answer.value - self.best <= NUMBERS.gap[tier] * abs(answer.value)
+                spent = self._search.work[0] > NUMBERS.work[tier] or done >= NUMBERS.rounds[tier]
                 if closed or spent:
                     break
                 duals = np.concatenate([answer.duals[:t], answer.duals[2 * t :]])
                 self._budget.report("prices of originals", done=done, total=NUMBERS.rounds[effort])
-                if not self._round(np.maximum(duals, 0.0), answer.duals[t : 2 * t], stage):
+                if not self._round(np.maximum(duals, 0.0), answer.duals[t : 2 * t], tier):
                     return False
                 done += 1
         return closed

@@ -128,7 +128,6 @@ class Proof:
         gap, refused = run.loss - first, False
         # Of all pools together.
         nodes = work.branches / (rules.types * run.problem.k**2)
-        nodes = min(nodes, TARGETS.most_nodes)
         singles = _singles(rules)
 
         @cache

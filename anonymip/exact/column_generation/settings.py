@@ -107,8 +107,6 @@ class TargetNumbers:
     smaller: float = 0.4
     #: Pools of more columns wait for a long search for a better release.
     soon_columns: int = 25_000
-    #: Nodes that all pools together may take, whatever the effort: five minutes.
-    most_nodes: int = 8_000
     #: Searches of more nodes ask for one.
     soon_nodes: int = 400
     #: Bytes that a pool holds of a column: incidence by columns and types, copies.

@@ -53,8 +53,10 @@ class SearchNumbers:
     given_a_node: int = 40
     #: So few take it no longer than the node that they are of.
     given_freely: int = 1_000
-    #: Columns up to which a node takes as long as any; with more it takes longer.
+    #: Columns up to which a node takes as long as any there; with more it takes longer.
     light: int = 2_000
+    #: Most nodes there, whatever is allowed: five minutes.
+    most_of_covers: int = 8_000
     #: Rounds of cuts at the root; rounds that close less than a share of the gap end them.
     rounds: int = 30
     stalled: int = 3
@@ -92,8 +94,7 @@ class PoolAnswer:
     on; None if that is duals that were checked in arithmetic of its own. `cuts` were binding at the
     root, or found at other nodes: for the next pool. (t,) `duals` are those of the root,
     `columns_left` could not be excluded there, `work` is what nodes and the solver took, as nodes
-    of few columns, `was_full` says that the search held as much as it
-    may, and went on with less.
+    of few columns, `was_full` says that the search held as much as it may, and went on with less.
     """
 
     chosen: Ints | None
@@ -177,6 +178,7 @@ class PoolSearch:
         self._plain = bool((pool.coverage == 1).mean() > 0.5) if len(pool.coverage) else True
         self._few = NUMBERS.solver_columns
         if not self._plain:
+            self._most = min(self._most, NUMBERS.most_of_covers)
             self._few = int(
                 min(NUMBERS.solver_columns_of_covers, NUMBERS.columns_a_node * self._most)
             )
@@ -184,7 +186,7 @@ class PoolSearch:
             self._few = -1
         elif solver == "highs" and max_nodes is not None and not self._plain:
             # Its nodes take longer.
-            limits = {"mip_max_nodes": max_nodes // 2}
+            limits = {"mip_max_nodes": int(self._most) // 2}
             self._options = replace(options, solver_options=limits | dict(options.solver_options))
         self._best = upper_bound
         self._chosen: Ints | None = None
@@ -357,11 +359,13 @@ class PoolSearch:
 
     def _decided(self, node: _Node) -> _Node | None:
         """Have a solver decide a node if it is small; return what is left to branch on."""
-        if self._solver is None or len(node.active) > self._few or self._work >= self._most:
+        if self._solver is None or len(node.active) > self._few:
             return node
         if not len(node.active):
             return None
         if not self._plain and len(node.active) > NUMBERS.given_freely:
+            if self._work >= self._most:
+                return node
             self._work += len(node.active) / NUMBERS.given_a_node
         binding = np.flatnonzero(np.abs(node.relaxed.extra_duals) > NUMBERS.binding)
         rows = np.array(sorted(set(binding.tolist()) | node.rows), np.int64)
@@ -406,7 +410,7 @@ class PoolSearch:
             bound, _, node = queue[place]
             self._nodes += 1
             active = node.columns
-            self._work += max(1.0, len(active) / NUMBERS.light)
+            self._work += 1.0 if self._plain else max(1.0, len(active) / NUMBERS.light)
             if self._asked is not None and self._nodes == self._asked[0]:
                 known = self._asked[1]()
                 if known < self._best:
