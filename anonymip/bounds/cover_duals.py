@@ -75,8 +75,8 @@ class CoverNumbers:
     gap: Mapping[str, float] = field(
         default_factory=lambda: MappingProxyType({"quick": 5e-2, "normal": 2e-2, "thorough": 2e-3})
     )
-    #: Types and levels that pricing looks at, by effort, after which no further round begins: half
-    #: a minute to a minute with normal, five with thorough.
+    #: Types and levels that pricing looks at, by effort, after which no further round begins:
+    #: normal took 10 to 84 s of five tables of 200 to 400 records, thorough 130 s of 300.
     work: Mapping[str, float] = field(
         default_factory=lambda: MappingProxyType({"quick": 2e9, "normal": 8e9, "thorough": 3e10})
     )
