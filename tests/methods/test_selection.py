@@ -263,6 +263,7 @@ def test_concealment_with_a_diversity_is_published(n: int) -> None:
     assert release.verify().problems == ()
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("recoding", [OneK(), KOne(), KK(), KConcealment()])
 @pytest.mark.parametrize("n", [8, 60])
 def test_weaker_notions_are_solved(recoding: Recoding, n: int) -> None:
@@ -275,6 +276,7 @@ def test_weaker_notions_are_solved(recoding: Recoding, n: int) -> None:
         assert solution.objective <= freeform.objective + 1e-9
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("recoding", [OneK(), KOne(), KK(), KConcealment()])
 @pytest.mark.parametrize(
     ("n", "loss"),

@@ -109,7 +109,7 @@ def test_unbounded_is_an_error(solver: str, domain: Any) -> None:
 def test_time_limit_with_incumbent(solver: str, hard_knapsack: Build) -> None:
     """At the time limit the incumbent is returned and the bound lies on its far side."""
     model = hard_knapsack()
-    result = solve_model(model, solver, SolverOptions(time_limit=1.0))
+    result = solve_model(model, solver, SolverOptions(time_limit=0.5))
     assert result.stopped is Stopped.TIME
     assert result.objective is not None
     assert result.bound is not None
@@ -120,7 +120,7 @@ def test_time_limit_with_incumbent(solver: str, hard_knapsack: Build) -> None:
 def test_time_limit_without_incumbent(solver: str) -> None:
     """At the time limit without an incumbent there is a bound, and no point."""
     model = market_split()
-    result = solve_model(model, solver, SolverOptions(time_limit=1.0))
+    result = solve_model(model, solver, SolverOptions(time_limit=0.5))
     assert result.stopped is Stopped.TIME
     assert (result.values, result.objective) == (None, None)
     assert result.bound is not None

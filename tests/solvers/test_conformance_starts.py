@@ -36,8 +36,8 @@ def test_small_differences_are_not_overlooked(solver: str) -> None:
 def test_start_is_accepted_and_kept(solver: str, sense: Any, hard_knapsack: Build) -> None:
     """A good start is taken, and what comes back is not worse."""
     model = hard_knapsack(sense)
-    before = solve_model(model, "highs", SolverOptions(time_limit=1.0)).objective
-    result = solve_model(model, solver, SolverOptions(time_limit=1.0), start=True)
+    before = solve_model(model, "highs", SolverOptions(time_limit=0.5)).objective
+    result = solve_model(model, solver, SolverOptions(time_limit=0.5), start=True)
     assert result.start_accepted is True
     assert result.stopped is Stopped.TIME
     assert before is not None
@@ -78,7 +78,7 @@ def test_infeasible_start_is_not_called_accepted(solver: str, hard_knapsack: Bui
     model = hard_knapsack()
     for variable in model.take.values():
         variable.set_value(1)
-    result = solve_model(model, solver, SolverOptions(time_limit=1.0), start=True)
+    result = solve_model(model, solver, SolverOptions(time_limit=0.5), start=True)
     assert result.start_accepted is False
     assert result.values is not None
 
@@ -97,7 +97,7 @@ def test_start_without_continuous_values_is_completed(solver: str, hard_knapsack
     model.spare = pyo.Var(bounds=(0, 10))
     model.link = pyo.Constraint(expr=model.spare <= 3 + model.take[0])
     model.value.set_value(model.value.expr + model.spare)
-    result = solve_model(model, solver, SolverOptions(time_limit=1.0), start=True)
+    result = solve_model(model, solver, SolverOptions(time_limit=0.5), start=True)
     assert result.start_accepted is True
 
 
@@ -172,7 +172,7 @@ def test_start_comes_back_where_nothing_better_is_found(solver: str, limit: str)
     budget = Budget()
     if limit == "interrupt":
         budget = Budget(progress=lambda progress: budget.interrupt())
-    options = SolverOptions(time_limit=1.0 if limit == "time" else 60.0)
+    options = SolverOptions(time_limit=0.5 if limit == "time" else 60.0)
     result = solve_model(model, solver, options, start=True, budget=budget)
     expected = Stopped.TIME if limit == "time" else Stopped.INTERRUPT
     assert result.stopped in (expected, Stopped.OPTIMAL)

@@ -170,7 +170,7 @@ def random_window(rng: np.random.Generator) -> Problem:
 def test_windows_equal_set_partitioning(part: int) -> None:
     """Thirty random windows of three hundred, against the model that HiGHS solves."""
     rng = np.random.default_rng(part)
-    for _ in range(30):
+    for _ in range(profiles.tried(30)):
         problem = random_window(rng)
         result = solve_small(problem)
         assert result.proven

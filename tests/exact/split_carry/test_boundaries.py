@@ -124,6 +124,7 @@ def test_the_number_of_jobs_changes_nothing(people: Problem, options: ChainOptio
     assert "jobs" not in runs[0].solution.options
 
 
+@pytest.mark.thorough
 def test_processes_give_what_threads_give(people: Problem) -> None:
     """Links on a solver run in processes, each with the table of its segment."""
     problem = people.replace(microdata=people.microdata.take(np.arange(60)))

@@ -94,6 +94,7 @@ def test_the_trace_says_what_stopped_it(problem: Problem) -> None:
     assert "thorough may" not in str(local_search(problem, effort="thorough").trace)
 
 
+@pytest.mark.thorough
 def test_the_trace_says_that_nothing_more_is_gained(problem: Problem) -> None:
     """Where the steps suffice, what was gained last is named."""
     ended = str(local_search(problem, effort="thorough").trace)

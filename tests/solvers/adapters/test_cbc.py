@@ -116,7 +116,7 @@ def test_late_process_is_asked_before_it_is_killed(
     # As long as it takes to write: a busy machine decides nothing here.
     monkeypatch.setitem(adapter._PATIENCE, Stopped.TIME, 300.0)
     model = hard_knapsack()
-    result = solve_model(model, "cbc", SolverOptions(time_limit=1.0))
+    result = solve_model(model, "cbc", SolverOptions(time_limit=0.5))
     assert result.stopped is Stopped.TIME
     assert result.values is not None
     assert result.bound is not None
