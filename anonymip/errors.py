@@ -8,6 +8,7 @@ command line.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -115,6 +116,17 @@ def unknown_name(what: str, name: object, known: Iterable[str], *, more: str = "
     return InputError(f"unknown {what} {name!r}", remedy=remedy)
 
 
+def no_file(path: str | os.PathLike[str]) -> InputError:
+    """Return the error for the path of a table where there is no file: nothing, or a folder."""
+    if os.path.isdir(path):
+        return InputError(
+            f"{os.fspath(path)!r} is a folder, not a file",
+            remedy="Name the file of the table; a folder of several files is for anonymize with "
+            f"{argument('engine', ...)}, which solves it by parts",
+        )
+    return InputError(f"there is no file {path}", remedy="Check the path")
+
+
 def missing_extra(extra: str, what: str) -> InputError:
     """Return the error for an optional package that is not installed.
 
@@ -147,7 +159,6 @@ class LicenceLimit(SolverUnavailable):
 
 def fault_of(error: BaseException) -> str:
     """Return what happened and where; the error's own text may quote a value of the table."""
-    import os
     import traceback
 
     last = traceback.extract_tb(error.__traceback__)[-1]

@@ -19,7 +19,7 @@ from typing import Any
 
 import pandas as pd
 
-from anonymip.errors import InputError, argument, did_you_mean, missing_extra
+from anonymip.errors import InputError, argument, did_you_mean, missing_extra, no_file
 from anonymip.instances.table_format import TableFormat, reading_name
 
 PARQUET, EXCEL = (".parquet", ".pq"), (".xlsx", ".xlsm")  # endings of files that are no text
@@ -69,7 +69,7 @@ def read_table(
         )
     file = Path(path)
     if not os.path.isfile(file):
-        raise InputError(f"there is no file {file}", remedy="Check the path")
+        raise no_file(file)
     if file.suffix.lower() in EXCEL:
         return _read_excel(file, sheet)
     if file.suffix.lower() in PARQUET:
@@ -195,7 +195,7 @@ def _read_query(address: str, query: str | None) -> pd.DataFrame:
             and not file.startswith("file:")
             and not os.path.isfile(file)
         ):
-            raise InputError(f"there is no file {file}", remedy="Check the path")
+            raise no_file(file)
         engine = sqlalchemy.create_engine(url)
         try:
             # Without parameters a sign of percent is one, whatever the driver.

@@ -164,7 +164,7 @@ CASES = (
         table="age,sex,name\n1,F,Ann\n2,M,Bob\n3,F,Cyd\n4,M,Dan\n",
     ),
     Case("unknown instance", ("'nowhere'", "anonymip instances"), K, instance="nowhere"),
-    Case("a folder for a table", ("'.'", "path"), K, instance="."),
+    Case("a folder for a table", ("'.' is a folder", "Name the file"), K, instance="."),
     Case("a name too long for a file", ("no instance and no file",), K, instance="a" * 5000),
     Case("a generated table beyond memory", ("n is above",), K, instance=f"census:{'9' * 30},2,1"),
     Case(

@@ -48,6 +48,15 @@ def test_another_manifest(shell: Any) -> None:
     assert shell("verify", "people.csv", "release.csv", "--manifest", "m.json").code == 0
 
 
+def test_a_folder_is_told_from_a_file_that_is_missing(shell: Any) -> None:
+    """Whoever names a folder for the original or the release reads that it is one."""
+    shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv")
+    for arguments in ((".", "release.csv"), ("people.csv", ".")):
+        result = shell("verify", *arguments)
+        assert result.code == 2
+        assert "'.' is a folder, not a file. Name the file of the " in result.err
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -187,10 +187,16 @@ def test_rows_that_could_be_skipped_as_blank_are_refused(file: Path) -> None:
     assert caught.value.remedy
 
 
-@pytest.mark.parametrize("name", ["absent.csv", "."])
-def test_missing_files_and_folders_are_refused(tmp_path: Path, name: str) -> None:
-    """The message names the path."""
-    with pytest.raises(InputError, match="there is no file"):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("absent.csv", "there is no file .*absent.csv"),
+        (".", "is a folder, not a file. Name the file .* with engine=...,"),
+    ],
+)
+def test_missing_files_and_folders_are_refused(tmp_path: Path, name: str, message: str) -> None:
+    """The message names the path, and of a folder what to name."""
+    with pytest.raises(InputError, match=message):
         read_table(tmp_path / name)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from anonymip.errors import InputError, argument, did_you_mean
+from anonymip.errors import InputError, argument, did_you_mean, no_file
 from anonymip.instances.hierarchies.hierarchy import Hierarchy, read_hierarchy
 from anonymip.instances.library.catalogue import PREFIX, find_entry
 from anonymip.instances.library.fetching import (
@@ -130,6 +130,8 @@ def load_instance(name: str | Path, schema: Schema | None = None) -> Microdata:
         entry = find_entry(name)
         return entry.rows_of(load_instance(entry.table))
     file = Path(name)
+    if os.path.isdir(file):
+        raise no_file(file)
     if not os.path.isfile(file):
         raise InputError(
             f"there is no instance and no file {name!r}",

@@ -197,6 +197,11 @@ def read_manifest(
         return _manifest(manifest)
     path = Path(manifest)
     if not os.path.isfile(path):
+        if isinstance(release, str | os.PathLike) and os.path.isdir(release):
+            raise InputError(
+                f"{os.fspath(release)!r} is a folder, not a file",
+                remedy="Name the file of the release",
+            )
         if isinstance(release, str | os.PathLike) and not os.path.exists(release):
             raise InputError(f"there is no release {release}", remedy="Check its path")
         raise InputError(

@@ -33,7 +33,10 @@ def pieces_of(original: str) -> list[Piece]:
         inner = [one for one in system.find(path) if not _hidden(one[len(path) :])]
         files = sorted(one for one in inner if Path(one).suffix.lower() in (*_PARQUET, *_TEXT))
     if not files or not system.exists(files[0]):
-        raise InputError(f"there is no file {original}", remedy="Check the path")
+        raise InputError(
+            f"there is no table {original}",
+            remedy="Name a file, or a folder of Parquet or CSV files",
+        )
     pieces: list[Piece] = []
     for file, said in zip(
         files, _said_by_folders([one[len(path) :] for one in files]), strict=True

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anonymip.errors import InputError, missing_extra
+from anonymip.errors import InputError, missing_extra, no_file
 from anonymip.privacy.arrays import Flags, Ints
 from anonymip.privacy.reading.cell_grammar import CellError, number_text, read_number, spells_number
 
@@ -77,7 +77,7 @@ def read_table(
         return _from_frame(source if isinstance(source, pd.DataFrame) else _in_pandas(source))
     path = Path(source)
     if not os.path.isfile(path):
-        raise InputError(f"there is no file {path}", remedy="Check the path")
+        raise no_file(path)
     if path.suffix.lower() in _PARQUET:
         try:
             return _read_parquet(path)

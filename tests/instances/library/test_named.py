@@ -291,7 +291,7 @@ def test_unknown_instances_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no instance and no file 'adlut'") as caught:
         load_instance("adlut")
     assert "anonymip instances" in (caught.value.remedy or "")
-    with pytest.raises(InputError, match="no instance and no file"):
+    with pytest.raises(InputError, match="is a folder, not a file"):
         load_instance(str(tmp_path))
 
 

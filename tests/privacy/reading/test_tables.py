@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from anonymip.errors import InputError
+from anonymip.privacy.reading.stored_files import pieces_of
 from anonymip.privacy.reading.text_tables import (
     MalformedTable,
     TextColumn,
@@ -126,6 +127,12 @@ def test_names_that_no_file_can_have_are_absent(tmp_path: Path) -> None:
     """A path that is too long for the system is that of no file."""
     with pytest.raises(InputError, match="there is no file"):
         read_table(tmp_path / ("a" * 300))
+
+
+def test_a_folder_without_tables_holds_none(tmp_path: Path) -> None:
+    """Where files of a folder are read together there has to be one."""
+    with pytest.raises(InputError, match=r"there is no table .*, or a folder of Parquet"):
+        pieces_of(str(tmp_path))
 
 
 @pytest.mark.parametrize("separator", [";;", "ab"])
