@@ -27,13 +27,16 @@ from anonymip.runtime.arrays import Ints
 _SINGLED_OUT = 0.1
 #: Share of the units of several rows in which a column has one value that is worth a word.
 _CONSTANT = 0.9
+#: Fewer different values than this may be all different, and be towns or jobs.
+_NAMES = 20
 
 
 def nearly_unique_columns(microdata: Microdata) -> list[str]:
-    """Return a caution for columns published untouched that nearly identify persons.
+    """Return cautions about columns that nearly identify persons.
 
-    One for each that does so by itself, and one for all others if they do together. Complexity: O(n
-    log n) a column.
+    Of those published untouched one for each that does so by itself, and one for all others if they
+    do together. One for each quasi-identifier without an order or a hierarchy that does so: sets of
+    names are hardly less than names. Complexity: O(n log n) a column.
     """
     roles = ((microdata.sensitive, "sensitive"), (microdata.keep, "kept"))
     cautions, together = [], []
@@ -48,6 +51,15 @@ def nearly_unique_columns(microdata: Microdata) -> list[str]:
                 )
             else:
                 together.append(name)
+    for attribute in microdata.attributes:
+        count = distinct_values(microdata.frame[attribute.name])
+        if attribute.kind == "categorical" and count >= max(_NAMES, NEARLY_UNIQUE * microdata.n):
+            cautions.append(
+                f"quasi-identifier {attribute.name!r} is nearly unique: {count} different values "
+                f"in {microdata.n} rows. It looks like a direct identifier (a name, the number of "
+                "a card), and sets of its values may be published. Leave the column out "
+                f"({argument('drop', ...)}), or give it a hierarchy"
+            )
     unique = _unique_rows(microdata.frame, together)
     if len(together) > 1 and unique >= max(2.0, _SINGLED_OUT * microdata.n):
         cautions.append(

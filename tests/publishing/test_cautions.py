@@ -22,6 +22,7 @@ from anonymip import (
     Diversity,
     EquivalenceClasses,
     Freeform,
+    Hierarchy,
     InputError,
     Microdata,
     Problem,
@@ -49,6 +50,32 @@ def test_nearly_unique_columns(role: str, called: str, distinct: int) -> None:
     with pytest.warns(ReleaseWarning, match=message) as result:
         anonymize(frame, ["age"], 5, method="initial", **{role: ["ssn"]})  # type: ignore[arg-type]
     assert not any("12345" in str(one.message) for one in result)
+
+
+@pytest.mark.parametrize(
+    ("rows", "distinct", "kind", "warned"),
+    [
+        (20, 20, "categorical", True),
+        (40, 36, "categorical", True),
+        (40, 35, "categorical", False),
+        (19, 19, "categorical", False),
+        (20, 20, "hierarchical", False),
+        (20, 20, "numeric", False),
+    ],
+)
+def test_quasi_identifiers_that_name_persons(
+    rows: int, distinct: int, kind: str, warned: bool
+) -> None:
+    """Names are called what they are; not in small tables, with a hierarchy, nor are numbers."""
+    numbers = [str(7000 + min(row, distinct - 1)) for row in range(rows)]
+    tree = Hierarchy([(one, "*") for one in numbers]) if kind == "hierarchical" else None
+    name = Attribute("name", kind, hierarchy=tree)  # type: ignore[arg-type]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ReleaseWarning)
+        anonymize(pd.DataFrame({"name": numbers}), [name], 5, method="initial")
+    told = [text for one in caught if "looks like a direct" in (text := str(one.message))]
+    assert len(told) == warned
+    assert not any("70" in text for text in told)
 
 
 def _visits() -> pd.DataFrame:
