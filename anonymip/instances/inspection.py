@@ -129,6 +129,8 @@ class Inspection:
     table: TableFormat
     columns: tuple[InspectedColumn, ...]  # the columns, in their order
     notes: tuple[str, ...] = ()  # what else is to be known of the suggestions, a line each
+    #: What was read: ``"text"``, ``"workbook"`` or ``"typed"``: a Parquet file, a frame.
+    source: str = "text"
 
     def __str__(self) -> str:
         head = ("column", "looks like", "distinct", "missing", "unique", "pattern", "role", "why")
@@ -139,7 +141,8 @@ class Inspection:
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         told = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
         notes = ("", *self.notes) if self.notes else ()
-        return "\n".join((f"{self.rows:,} rows; {_format_in_words(self.table)}", "", *told, *notes))
+        first = "; ".join([f"{self.rows:,} rows", *_format_in_words(self.table, self.source)])
+        return "\n".join((first, "", *told, *notes))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as data, for JSON."""
@@ -222,10 +225,11 @@ def inspect(table: Any, *, preset: str | None = None, **given: Any) -> Inspectio
     >>> [(column.looks, column.pattern, column.role) for column in found.columns]
     [('codes with leading zeros', '99999', 'quasi-identifier'), ('dates', '%d.%m.%Y', 'keep')]
     """
+    source = "typed"
     if isinstance(table, (str, Path)):
-        is_text = Path(table).suffix.lower() not in (*PARQUET, *EXCEL)
-        form = TableFormat()
-        if is_text and Path(table).is_file():
+        suffix, form = Path(table).suffix.lower(), TableFormat()
+        source = "workbook" if suffix in EXCEL else "typed" if suffix in PARQUET else "text"
+        if source == "text" and Path(table).is_file():
             form = detect_format(table, given.get("separator"), given.get("encoding"))
         form = form.written(**given)
         frame = read_table(table, form)
@@ -247,7 +251,7 @@ def inspect(table: Any, *, preset: str | None = None, **given: Any) -> Inspectio
     asked = [one.name for one in columns if one.role == "quasi-identifier"]
     absent = [missing_rows(frame[name], form.missing) for name in asked]
     incomplete = int(np.logical_or.reduce(absent).sum()) if absent else 0
-    return Inspection(len(frame), incomplete, form, columns, notes)
+    return Inspection(len(frame), incomplete, form, columns, notes, source)
 
 
 def _by_preset(
@@ -268,14 +272,18 @@ def _by_preset(
     return tuple(changed), notes
 
 
-def _format_in_words(table: TableFormat) -> str:
-    words = [f"separator {table.separator!r}", f"encoding {table.encoding}"]
+def _format_in_words(table: TableFormat, source: str) -> list[str]:
+    """Return the line of what a source of this kind has of a format, if it has any of it."""
+    words = []
+    if source == "text":
+        words = [f"separator {table.separator!r}", f"encoding {table.encoding}"]
     words += ["decimal comma"] if table.decimal == "," else []
     words += [] if table.header else ["no header line"]
-    words += [] if table.sheet is None else [f"sheet {table.sheet!r}"]
+    if source == "workbook":
+        words.append("first sheet" if table.sheet is None else f"sheet {table.sheet!r}")
     tokens = [text for text in table.missing if text]
     words += [f"missing values {', '.join(map(repr, tokens))}"] if tokens else []
-    return ", ".join(words)
+    return [", ".join(words)] if words else []
 
 
 def _texts(series: pd.Series, missing: tuple[str, ...]) -> pd.Series:

@@ -6,6 +6,7 @@ import random
 import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -238,6 +239,25 @@ def test_what_is_given_is_not_searched_for(tmp_path: Path) -> None:
     assert inspect(path).table.separator == ";"
     with pytest.raises(InputError, match="no encoding of texts"):
         inspect(path, encoding="utf-99")
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "given", "told"),
+    [
+        ("p.csv", pd.DataFrame.to_csv, {}, "2 rows; separator ',', encoding utf-8"),
+        ("p.xlsx", pd.DataFrame.to_excel, {}, "2 rows; first sheet"),
+        ("p.xlsx", pd.DataFrame.to_excel, {"sheet": "Sheet1"}, "2 rows; sheet 'Sheet1'"),
+        ("p.parquet", pd.DataFrame.to_parquet, {}, "2 rows"),
+    ],
+)
+def test_only_text_files_have_a_separator(
+    tmp_path: Path, name: str, write: Any, given: dict[str, Any], told: str
+) -> None:
+    """Of a workbook the sheet is told, of Parquet and frames nothing."""
+    frame = pd.DataFrame({"age": [34, 36]})
+    write(frame, tmp_path / name, index=False)
+    assert str(inspect(tmp_path / name, **given)).splitlines()[0] == told
+    assert str(inspect(frame)).splitlines()[0] == "2 rows"
 
 
 def test_minus_nine_is_a_number_among_negative_ones(tmp_path: Path) -> None:
