@@ -66,6 +66,20 @@ def did_you_mean(name: object, known: Iterable[str], then: str = "") -> str:
     return f"{question} {then}".strip()
 
 
+def gap_text(gap: float, *, closed: bool = False) -> str:
+    """Print a gap in percent, rounded up: it is the most that any other release could save.
+
+    One that is open is never printed as 0.0 %, unless it is proven `closed`.
+
+    >>> gap_text(0.3741), gap_text(0.375), gap_text(1e-7)
+    ('37.5 %', '37.5 %', 'below 0.1 %')
+    """
+    text = f"{100 * gap + 0.0499999:.1f} %"  # a gap that is a rounding above a tenth is that tenth
+    if text == "0.1 %" and gap < 0.001:
+        return "0.0 %" if closed else "below 0.1 %"
+    return text
+
+
 class AnonymipError(Exception):
     """Root of all exceptions raised on purpose.
 

@@ -6,7 +6,6 @@ One file, since a bound counts only beside the solution whose gap it closes.
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,7 +17,7 @@ import pandas as pd
 
 from anonymip.assignments import SUPPRESSED, Assignment, Classes, Cover, Description
 from anonymip.certificates import DualProof
-from anonymip.errors import AnonymipError
+from anonymip.errors import AnonymipError, gap_text
 from anonymip.objectives import GCP
 from anonymip.objectives.language.tables import effects_of_cells
 from anonymip.objectives.loss_checks import refuse_changing_loss
@@ -71,6 +70,10 @@ class Bound:
                 f"the bound of {self.method} is {self.value}",
                 remedy="Use None for an unknown bound",
             )
+
+    def rounded(self) -> Bound:
+        """Return it with 4 digits, as a release publishes it: all of them tell of the original."""
+        return replace(self, value=float(bound_text(self.value)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,6 +301,11 @@ class Solution(Frozen):
         return relative_gap(self.objective, self.bound)
 
     @property
+    def told_gap(self) -> float | None:
+        """The gap of the bound that is published, which can be computed again from a release."""
+        return relative_gap(self.objective, None if self.bound is None else self.bound.rounded())
+
+    @property
     def is_optimal(self) -> bool:
         """Whether optimality is proven."""
         return self.status.stopped is Stopped.OPTIMAL
@@ -336,7 +344,7 @@ class Solution(Frozen):
         text = f"{loss}; {none} {below}"
         if declared:
             text += f", if {declared} as its author declares"
-        return text if self.gap is None else f"{text}; gap {gap_text(self.gap)}"
+        return text if self.told_gap is None else f"{text}; gap {gap_text(self.told_gap)}"
 
     def summary(self) -> str:
         """Return a few lines for people."""
@@ -499,12 +507,6 @@ def bound_text(value: float, digits: int = 4) -> str:
     return f"{np.floor(value * 10.0**shift) / 10.0**shift:.{digits}g}"
 
 
-def gap_text(gap: float, *, closed: bool = False) -> str:
-    """Print a gap in percent; one that is open never as 0.0 %, unless it is proven `closed`."""
-    text = f"{100 * gap:.1f} %"
-    return "below 0.1 %" if gap > 0 and text == "0.0 %" and not closed else text
-
-
 def gap_in_words(solution: Solution) -> str:
     """Return for people without the field's words how much less any other release could lose."""
     problem = solution.problem
@@ -515,13 +517,10 @@ def gap_in_words(solution: Solution) -> str:
         loss = f"the loss that was asked for ({problem.objective.name}{priced})"
     if solution.is_optimal:
         text = f"No {kind} loses less" + ("" if problem.is_ncp else f" of {loss}")
-    elif solution.gap is None or says_nothing(problem, solution.bound):  # type: ignore[arg-type]
+    elif solution.told_gap is None or says_nothing(problem, solution.bound):  # type: ignore[arg-type]
         return f"How much less any {kind} could lose is not known."
     else:
-        # Two digits, never rounded down.
-        share = 100 * solution.gap
-        digits = max(0, 1 - math.floor(math.log10(share)))
-        most = math.ceil(share * 10**digits) / 10**digits
-        saved = "Less than 0.1 %" if share < 0.1 else f"At most {min(most, 100):g} %"
+        most = gap_text(min(solution.told_gap, 1.0))
+        saved = "Less than 0.1 %" if most.startswith("below") else f"At most {most}"
         text = f"{saved} of {loss} could be saved by any {kind}"
     return f"{text}, if {declared} as its author declares." if declared else f"{text}."

@@ -34,6 +34,7 @@ from anonymip import (
     load_instance,
     publish,
 )
+from anonymip.errors import gap_text
 from anonymip.solution import bound_text
 from anonymip.tolerances import OPTIMALITY_RELATIVE
 from tests.random_problems import PRODUCT, Case, cases
@@ -185,6 +186,14 @@ def test_the_gap() -> None:
     exact = solution()
     assert exact.with_bound(Bound(exact.objective, "prover", "argument")).gap == 0.0
     assert solution(-LOSS).gap == pytest.approx(2.0)
+
+
+def test_the_gap_that_is_told_is_that_of_the_published_bound() -> None:
+    """Who verifies a release knows 4 digits of the bound, and is told the same gap."""
+    told = (LOSS - 0.1999) / LOSS
+    assert solution(0.19999).told_gap == pytest.approx(told, rel=1e-12)
+    assert solution(0.19999).sentence().endswith(f"; gap {gap_text(told)}")
+    assert solution().told_gap is None
 
 
 def test_the_gap_of_a_loss_of_zero() -> None:

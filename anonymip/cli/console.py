@@ -22,7 +22,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from anonymip.errors import InputWarning, ReleaseWarning
+from anonymip.errors import InputWarning, ReleaseWarning, gap_text
 from anonymip.extensions import ExtensionWarning
 from anonymip.files import Outputs, writing
 from anonymip.runtime.budget import Progress
@@ -96,7 +96,7 @@ def _found(message: Progress) -> str:
         parts.append(f"bound {message.bound:.6g}")
     if message.incumbent and message.bound is not None:
         gap = (message.incumbent - message.bound) / abs(message.incumbent)
-        parts.append(f"gap {100 * gap:.1f} %")
+        parts.append(f"gap {gap_text(gap)}")
     return ", ".join([*parts, message.note] if message.note else parts)
 
 

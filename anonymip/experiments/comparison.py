@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from anonymip.effort import check_effort
-from anonymip.errors import InputError, Interrupted, NoSolution, UnsupportedObjective
+from anonymip.errors import InputError, Interrupted, NoSolution, UnsupportedObjective, gap_text
 from anonymip.experiments.records import markdown_table, solution_record
 from anonymip.experiments.running.performing import FAILED, NOTHING, REFUSED, attempt, tidy_row
 from anonymip.experiments.running.results import frame_of, records_of
@@ -22,7 +22,7 @@ from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.compilation import RunInForce, in_force
 from anonymip.runtime.kernels import Left, announcing_compilation
 from anonymip.runtime.needed_kernels import kernels_left
-from anonymip.solution import Bound, Solution, gap_text, says_nothing
+from anonymip.solution import Bound, Solution, says_nothing
 from anonymip.solving import solve
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from anonymip.errors import gap_text
 from anonymip.experiments.records import markdown_table
 from anonymip.experiments.summaries import GROUP, means, with_optima
-from anonymip.solution import gap_text
 from anonymip.status import Stopped
 
 #: What the releases of a recoding promise: losses can be compared, these cannot.

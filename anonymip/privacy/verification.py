@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, gap_text
 from anonymip.privacy.checks import (
     class_sizes,
     covers,
@@ -150,7 +150,7 @@ class Verification:
         if self.bound is not None and self.ncp and self.gcp is not None:
             line += f"; bound {self.bound * self.gcp / self.ncp:.6g}"
         if self.gap is not None:
-            line += f"; gap {self.gap:.2%}"
+            line += f"; gap {gap_text(self.gap)}"
         return line
 
 

@@ -226,7 +226,7 @@ def _published_bound(solution: Solution) -> Bound | None:
         is_members = solution.problem.compiled.tier == "members"
         value = _published_value(solution) if is_members else solution.bound.value
         return replace(solution.bound, value=value)
-    return replace(solution.bound, value=float(bound_text(solution.bound.value)))
+    return solution.bound.rounded()
 
 
 def _assumptions(solution: Solution, keep_order: bool, is_seeded: bool) -> list[str]:

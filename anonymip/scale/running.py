@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from anonymip.errors import AnonymipError, InputError, ReleaseWarning, argument
+from anonymip.errors import AnonymipError, InputError, ReleaseWarning, argument, gap_text
 from anonymip.instances import Microdata, Schema
 from anonymip.instances.encoding import policy_of
 from anonymip.instances.readers import as_pandas
@@ -89,7 +89,7 @@ class ReleaseInParts:
         if self.bound is not None:
             share = bound_text(self.bound / (self.rows * manifest["m"]))
             bound = f"no release of the whole table can be below {share}"
-            bound += "" if self.gap is None else f"; gap {100 * self.gap:.1f} %"
+            bound += "" if self.gap is None else f"; gap {gap_text(self.gap)}"
         value = manifest["gcp"]
         what = f"{self.classes:,} classes" if self.classes else manifest["recoding"]
         return (

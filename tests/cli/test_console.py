@@ -265,4 +265,4 @@ def test_a_narrow_terminal_keeps_the_times(clock: Clock, width: int) -> None:
     assert text.count("\n") == 1
     assert "nearest-neighbour bound" in text
     assert "0:00:00, 0:01:58 left" in text
-    assert ("loss 123.457, bound 99.1234, gap 19.7 %" in text) is (width == 120)
+    assert ("loss 123.457, bound 99.1234, gap 19.8 %" in text) is (width == 120)

@@ -179,17 +179,20 @@ def solved(bound: float | None, loss: float) -> Solution:
     [
         (None, "How much less any other release of this kind could lose is not known."),
         (0.0, "How much less any other release of this kind could lose is not known."),
-        (76.087, "At most 24 % of this loss"),
-        (75.99, "At most 25 % of this loss"),
-        (99.0, "At most 1 % of this loss"),
-        (99.75, "At most 0.25 % of this loss"),
+        (76.087, "At most 24.0 % of this loss"),
+        (75.99, "At most 24.1 % of this loss"),
+        (99.0, "At most 1.0 % of this loss"),
+        (99.85, "At most 0.2 % of this loss"),
         (99.9999, "Less than 0.1 % of this loss"),
-        (0.001, "At most 100 % of this loss"),
+        (0.001, "At most 100.0 % of this loss"),
     ],
 )
 def test_the_gap_is_told_in_words_and_never_too_small(bound: float | None, words: str) -> None:
-    """Two digits, rounded up; what is unknown is said to be."""
-    assert gap_in_words(solved(bound, 100.0)).startswith(words)
+    """As the sentence of the solution has it, rounded up; what is unknown is said to be."""
+    solution = solved(bound, 100.0)
+    assert gap_in_words(solution).startswith(words)
+    if words.startswith("At most"):
+        assert f"; gap {words.split(' of')[0].removeprefix('At most ')}" in solution.sentence()
 
 
 def test_an_optimum_is_told() -> None:

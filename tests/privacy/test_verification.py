@@ -25,7 +25,7 @@ from anonymip import (
     anonymize,
     publish,
 )
-from anonymip.errors import InputError
+from anonymip.errors import InputError, gap_text
 from anonymip.privacy import consistency_graph, match_probabilities, verify
 from anonymip.publishing.checking import hierarchy_paths
 from anonymip.recodings import KK, KConcealment, KOne, OneK
@@ -54,6 +54,7 @@ def test_result_is_readable_and_goes_to_json(patients: Any) -> None:
     assert "k = 3 reached" in found.summary()
     assert found.bound == 0.5
     assert found.gap == pytest.approx(patients.manifest["gap"])
+    assert f"; gap {gap_text(found.gap)}\n" in found.summary()
     assert json.loads(json.dumps(found.to_dict()))["problems"] == []
     patients.manifest["k"] = 4
     assert "FAILS" in patients.verify().summary()
