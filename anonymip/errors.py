@@ -133,11 +133,17 @@ def unknown_name(what: str, name: object, known: Iterable[str], *, more: str = "
 def no_file(path: str | os.PathLike[str]) -> InputError:
     """Return the error for the path of a table where there is no file: nothing, or a folder."""
     if os.path.isdir(path):
-        return InputError(
-            f"{os.fspath(path)!r} is a folder, not a file",
-            remedy="Name the file of the table; a folder of several files is for anonymize with "
-            f"{argument('engine', ...)}, which solves it by parts",
+        folder = os.fspath(path)
+        remedy = (
+            "Name the file of the table; a folder of several files is for anonymize with "
+            f"{argument('engine', ...)}, which solves it by parts"
         )
+        if os.path.isfile(manifest := os.path.join(folder, "_manifest.json")):
+            remedy = (
+                "It holds a release by parts: 'anonymip verify' checks it as a whole; in Python "
+                f"give pandas.read_parquet({folder!r}) for it, with manifest={manifest!r}"
+            )
+        return InputError(f"{folder!r} is a folder, not a file", remedy=remedy)
     return InputError(f"there is no file {path}", remedy="Check the path")
 
 

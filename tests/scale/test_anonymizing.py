@@ -31,6 +31,22 @@ def test_one_call_takes_a_path(people: Path, tmp_path: Path) -> None:
     assert [one["name"] for one in declared.manifest["columns"]] == ["age", "sex", "town"]
 
 
+def test_functions_of_one_table_say_how_they_take_a_release_by_parts(
+    people: Path, tmp_path: Path
+) -> None:
+    """The folder alone is refused by what reads one file, and what the remedy names works."""
+    folder, manifest = tmp_path / "release", tmp_path / "release" / "_manifest.json"
+    anonymip.anonymize(people, NAMES, 5, output=folder, **ASKED)
+    frame = pd.read_parquet(people)
+    for given in (None, manifest):
+        for function in (anonymip.verify, anonymip.risk):
+            with pytest.raises(InputError, match=r"pandas.read_parquet\('.*release'\)") as caught:
+                function(frame, folder, manifest=given)
+            assert f"manifest={str(manifest)!r}" in str(caught.value)
+    assert anonymip.verify(frame, pd.read_parquet(folder), manifest).ok
+    assert anonymip.risk(frame, pd.read_parquet(folder), manifest=manifest).after
+
+
 def test_a_dask_data_frame_is_a_table(people: Path, tmp_path: Path) -> None:
     """It is written beside the output, solved as any folder, and nothing is left of it."""
     dask = pytest.importorskip("dask.dataframe")

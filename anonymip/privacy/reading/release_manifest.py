@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from anonymip.errors import InputError, argument
+from anonymip.errors import InputError, argument, no_file
 from anonymip.privacy.reading.manifest_entries import (
     LEFT_OUT_KEYS,
     MASK_KEYS,
@@ -198,10 +198,7 @@ def read_manifest(
     path = Path(manifest)
     if not os.path.isfile(path):
         if isinstance(release, str | os.PathLike) and os.path.isdir(release):
-            raise InputError(
-                f"{os.fspath(release)!r} is a folder, not a file",
-                remedy="Name the file of the release",
-            )
+            raise no_file(release)
         if isinstance(release, str | os.PathLike) and not os.path.exists(release):
             raise InputError(f"there is no release {release}", remedy="Check its path")
         raise InputError(
