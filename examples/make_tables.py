@@ -1,6 +1,7 @@
 """Tables of invented persons, which README and the tutorial begin with.
 
-Writes ``people.csv`` and ``messy_patients.csv`` beside itself; the same bytes each time.
+Writes ``six.csv``, ``people.csv`` and ``messy_patients.csv`` beside itself; the same bytes each
+time.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ MEN = "Abel Ben Carl Dan Eli Finn Gus Hugo Ivan Jonas Karl Leo Max Nils Oskar Pa
 FAMILIES = (
     "Abbott Baker Carver Draper Ellis Fowler Glover Harper Ingram Joiner Keeler Lister Mason "
     "Napier Osler Potter Quill Reeve Sawyer Tanner Usher Vintner Weaver Yeoman"
+)
+SIX = (
+    "age,sex,zip,disease 34,F,02138,flu 36,F,02139,asthma 35,F,02139,flu 61,M,94110,diabetes "
+    "65,M,94110,flu 63,F,94103,asthma"
 )
 
 
@@ -102,5 +107,6 @@ def write(path: Path, table: list[list[str]], separator: str) -> None:
 
 
 if __name__ == "__main__":
+    write(FOLDER / "six.csv", [row.split(",") for row in SIX.split()], ",")
     write(FOLDER / "people.csv", people(), ",")
     write(FOLDER / "messy_patients.csv", messy_patients(), ";")
