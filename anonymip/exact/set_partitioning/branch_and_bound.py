@@ -45,12 +45,11 @@ class SearchNumbers:
 
     #: Up to so many columns are left to a solver; with more, branching on pairs ends sooner.
     solver_columns: int = 400
-    #: The same where most types are covered more than once, since branches settle no pairs of them;
-    solver_columns_of_covers: int = 20_000
-    columns_a_node: int = 200  # and for each node that is allowed
-    #: Columns that take the solver as long as a node takes: with 18,000 it takes 10 to 30 s before
-    #: it branches, and 220 rows of 51 types, k = 5, took minutes where only nodes were counted.
-    given_a_node: int = 40
+    #: The same where most types are covered more than once, since branches settle no pairs of them:
+    #: 236,000 columns of 220 rows of 51 types, k = 5, take HiGHS 25 s, branched on 157 and no proof;
+    solver_columns_of_covers: int = 400_000
+    #: and for each node that is allowed: the columns that take it as long as a node takes.
+    given_a_node: int = 400
     #: So few take it no longer than the node that they are of.
     given_freely: int = 1_000
     #: Columns up to which a node takes as long as any there; with more it takes longer.
@@ -173,6 +172,10 @@ class PoolSearch:
         memory: float | None,
         known_after: tuple[int, Callable[[], float]] | None,
     ) -> None:
+        # Columns that the duals of all rounds have left are not worth a presolve of the solver:
+        # probing of 6,000 took 23 s of HiGHS's 33, and what it did without it 0.6 s in all.
+        if options.presolve is None:
+            options = replace(options, presolve=False)
         self._solver, self._options, self._budget = solver, options, budget
         self._most = np.inf if max_nodes is None else max_nodes
         self._plain = bool((pool.coverage == 1).mean() > 0.5) if len(pool.coverage) else True
@@ -180,7 +183,7 @@ class PoolSearch:
         if not self._plain:
             self._most = min(self._most, NUMBERS.most_of_covers)
             self._few = int(
-                min(NUMBERS.solver_columns_of_covers, NUMBERS.columns_a_node * self._most)
+                min(NUMBERS.solver_columns_of_covers, NUMBERS.given_a_node * self._most)
             )
         if solver is None:
             self._few = -1
