@@ -46,9 +46,10 @@ class SearchNumbers:
     #: Up to so many columns are left to a solver; with more, branching on pairs ends sooner.
     solver_columns: int = 400
     #: The same where most types are covered more than once, since branches settle no pairs of them:
-    #: 236,000 columns of 220 rows of 51 types, k = 5, take HiGHS 25 s, branched on 157 and no proof;
-    solver_columns_of_covers: int = 400_000
-    #: and for each node that is allowed: the columns that take it as long as a node takes.
+    #: 236,000 columns of 220 rows of 51 types, k = 5, take HiGHS 25 s, branched on 157 and no proof.
+    #: That is columns times types: 46,000 columns of 1,000 types take two minutes;
+    solver_entries_of_covers: int = 20_000_000
+    #: and columns for each node that is allowed, which take it as long as a node takes.
     given_a_node: int = 400
     #: So few take it no longer than the node that they are of.
     given_freely: int = 1_000
@@ -182,9 +183,8 @@ class PoolSearch:
         self._few = NUMBERS.solver_columns
         if not self._plain:
             self._most = min(self._most, NUMBERS.most_of_covers)
-            self._few = int(
-                min(NUMBERS.solver_columns_of_covers, NUMBERS.given_a_node * self._most)
-            )
+            most = NUMBERS.solver_entries_of_covers / len(pool.coverage)
+            self._few = int(min(most, NUMBERS.given_a_node * self._most))
         if solver is None:
             self._few = -1
         elif solver == "highs" and max_nodes is not None and not self._plain:
