@@ -46,7 +46,7 @@ class SearchNumbers:
     #: Up to so many columns are left to a solver; with more, branching on pairs ends sooner.
     solver_columns: int = 400
     #: The same where most types are covered more than once, since branches settle no pairs of them:
-    #: 236,000 columns of 220 rows of 51 types, k = 5, take HiGHS 25 s, branched on 157 and no proof.
+    #: 236,000 columns of 220 rows of 51 types, k = 5, take 25 s, and branched on 157 for no proof.
     #: That is columns times types: 46,000 columns of 1,000 types take two minutes;
     solver_entries_of_covers: int = 20_000_000
     #: and columns for each node that is allowed, which take it as long as a node takes.
