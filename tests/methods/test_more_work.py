@@ -93,7 +93,7 @@ TABLES: dict[str, Callable[[], Problem]] = {
     "mixed, k = 7": lambda: _table(mixed(), 210, 7),
     "covers of mixed": lambda: _table(mixed(), 60, 4, Freeform()),
     "copies, k = 5": lambda: _table(_copied(), 300, 5),
-    "few copies, k = 5": lambda: _table(_copied(), 90, 5),
+    "few copies, k = 5": lambda: _table(_copied(), 45, 5),
     "numbers, k = 10": lambda: _table(numbers(), 300, 10),
     "codes, k = 5": lambda: _table(codes(), 500, 5),
     "coordinates, k = 10": lambda: _table(coordinates(), 400, 10),
