@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from anonymip.privacy.attacks.corruption import Corruption as Corruption
-    from anonymip.privacy.attacks.corruption import Identities as Identities
     from anonymip.privacy.attacks.corruption import consistency_graph as consistency_graph
-    from anonymip.privacy.attacks.corruption import identities_left as identities_left
     from anonymip.privacy.attacks.corruption import measure_corruption as measure_corruption
     from anonymip.privacy.attacks.joined import JoinedCandidates as JoinedCandidates
     from anonymip.privacy.attacks.joined import joined_candidates as joined_candidates

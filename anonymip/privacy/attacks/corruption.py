@@ -45,7 +45,7 @@ def consistency_graph(
     """Return which original records each published row can be, by its quasi-identifiers.
 
     Attacks take it: :func:`~anonymip.privacy.match_probabilities`,
-    :func:`~anonymip.privacy.identities_left`, :func:`~anonymip.privacy.measure_corruption`.
+    :func:`~anonymip.privacy.measure_corruption`.
     `original, release, manifest, schema, separator, encoding, decimal, columns, hierarchies`: as in
     :func:`~anonymip.privacy.verify`. Records are numbered in the order of the original, without
     those that the missing policy left out; rows in that of the release. For each suppressed record
@@ -77,14 +77,6 @@ def matches_of(records: Original, published: PublishedTable, left_out: int) -> P
 
 
 @dataclass(frozen=True, eq=False)
-class Identities:
-    """How many identities everybody has left."""
-
-    of_rows: Ints  # (n,) records that each published row can still be; 1 for known rows
-    of_records: Ints  # (n,) rows that each original record can still be; 1 for known records
-
-
-@dataclass(frozen=True, eq=False)
 class Corruption:
     """What is left after so many known matches, over random choices of them."""
 
@@ -105,25 +97,6 @@ class Corruption:
             f"{self.known} known matches leave {int(self.least.min())} of {self.before} identities "
             f"in the worst of {len(self.least)} draws, {self.mean.mean():.4g} to the average record"
         )
-
-
-def identities_left(graph: MatchGraph, known: ArrayLike) -> Identities:
-    """Return how many identities known matches leave to everybody.
-
-    `graph`: which records each row can be. `known`: (c, 2) pairs (published row, original record)
-    that are true. Raises InputError if the pairs are no matches, name a row or a record twice, or
-    leave the others without an assignment. Complexity: a bipartite matching, then O(n + matches).
-    """
-    pairs = np.asarray(known, np.int64).reshape(-1, 2)
-    wrong = InputError("the known pairs are not part of an assignment", remedy="Check the pairs")
-    if len(pairs) and (pairs.min() < 0 or pairs.max() >= graph.n):
-        raise wrong
-    if any(len(np.unique(side)) < len(side) for side in pairs.T):
-        raise wrong
-    usable = _without(graph, pairs[:, 0], pairs[:, 1])
-    sizes = np.bincount(graph.rows[usable], minlength=graph.n)
-    rest = MatchGraph(np.concatenate([[0], np.cumsum(sizes)]), graph.records[usable])
-    return _identities(graph, some_assignment(rest), usable)
 
 
 def measure_corruption(
@@ -149,7 +122,7 @@ def measure_corruption(
         raise InputError(f"draws is {draws}", remedy="Give at least 1")
     everything = np.ones(len(graph.records), np.bool_)
     held = some_assignment(graph) if truth is None else _checked(graph, truth)
-    start = _identities(graph, held, everything)
+    before = min(map(np.min, _identities(graph, held, everything)))
     part = linked_parts(graph, held)
     walk = RandomAssignments(graph, in_some_assignment(graph, held), held, seed)
     order = np.argsort(part, kind="stable")
@@ -162,11 +135,11 @@ def measure_corruption(
                 walk.renew(rows)
             held = graph.records[walk.matches()]
         rows = rng.choice(graph.n, known, replace=False)
-        left = _identities(graph, held, _without(graph, rows, held[rows]))
-        of_rows, of_records = np.delete(left.of_rows, rows), np.delete(left.of_records, held[rows])
+        of_rows, of_records = _identities(graph, held, _without(graph, rows, held[rows]))
+        of_rows, of_records = np.delete(of_rows, rows), np.delete(of_records, held[rows])
         least[draw] = min(of_rows.min(), of_records.min())
         mean[draw] = of_records.mean()
-    return Corruption(known, int(min(start.of_rows.min(), start.of_records.min())), least, mean)
+    return Corruption(known, int(before), least, mean)
 
 
 def _checked(graph: MatchGraph, truth: ArrayLike) -> Ints:
@@ -202,9 +175,8 @@ def in_some_assignment(graph: MatchGraph, held: Ints, usable: Flags | None = Non
     return linked if usable is None else usable & linked
 
 
-def _identities(graph: MatchGraph, held: Ints, usable: Flags) -> Identities:
+def _identities(graph: MatchGraph, held: Ints, usable: Flags) -> tuple[Ints, Ints]:
+    """Return (n,) records that each row can still be, and (n,) rows that each record can."""
     left = in_some_assignment(graph, held, usable)
-    return Identities(
-        np.bincount(graph.rows[left], minlength=graph.n),
-        np.bincount(graph.records[left], minlength=graph.n),
-    )
+    of_rows = np.bincount(graph.rows[left], minlength=graph.n)
+    return of_rows, np.bincount(graph.records[left], minlength=graph.n)

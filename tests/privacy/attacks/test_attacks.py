@@ -15,7 +15,6 @@ from anonymip.errors import InputError
 from anonymip.privacy import (
     MatchGraph,
     consistency_graph,
-    identities_left,
     match_probabilities,
     measure_corruption,
 )
@@ -102,19 +101,25 @@ def test_large_parts_are_drawn_and_small_ones_counted() -> None:
 
 @settings(max_examples=150)
 @given(graphs(6), st.data())
-def test_identities_left_are_those_of_brute_force(
+def test_what_known_matches_leave_is_that_of_brute_force(
     rows: list[list[int]], data: st.DataObject
 ) -> None:
     """What is possible given the known matches is what some assignment with them has."""
     every = assignments_of(rows)
     assume(every)
-    true = sorted(data.draw(st.sampled_from(every)))
-    known = data.draw(st.lists(st.sampled_from(true), unique=True))
-    found = identities_left(MatchGraph.of(rows), [(row, record) for record, row in known])
-    possible = frozenset().union(*(one for one in every if set(known) <= one))
-    for node in range(len(rows)):
-        assert found.of_records[node] == sum(edge[0] == node for edge in possible)
-        assert found.of_rows[node] == sum(edge[1] == node for edge in possible)
+    n, record_of = len(rows), {row: record for record, row in data.draw(st.sampled_from(every))}
+    known, seed = data.draw(st.integers(0, n - 1)), data.draw(st.integers(0, 99))
+    found = measure_corruption(
+        MatchGraph.of(rows), known, truth=[record_of[row] for row in range(n)], draws=1, seed=seed
+    )
+    told = np.random.default_rng(seed).choice(n, known, replace=False).tolist()
+    matches = {(record_of[row], row) for row in told}
+    possible = frozenset().union(*(one for one in every if matches <= one))
+    others = [row for row in range(n) if row not in told]
+    of_rows = [sum(edge[1] == row for edge in possible) for row in others]
+    of_records = [sum(edge[0] == record_of[row] for edge in possible) for row in others]
+    assert found.least == min(of_rows + of_records)
+    assert found.mean == pytest.approx(np.mean(of_records))
 
 
 @st.composite
@@ -175,9 +180,10 @@ def test_reciprocal_graphs_lose_more_along_a_drawn_assignment() -> None:
             [0, 3, 6, 7],
         ]
     )
-    along_identity = identities_left(graph, [(6, 6), (3, 3)])
-    assert along_identity.of_rows[5] >= 2
-    assert identities_left(graph, [(6, 6), (3, 5)]).of_rows[5] == 1
+    along_identity = measure_corruption(graph, 2, truth=range(8))
+    assert along_identity.least.min() == 2
+    swapped = measure_corruption(graph, 2, truth=[0, 1, 2, 5, 4, 3, 6, 7])
+    assert swapped.least.min() == 1
 
 
 def test_more_is_lost_where_graphs_are_not_reciprocal() -> None:
@@ -186,8 +192,6 @@ def test_more_is_lost_where_graphs_are_not_reciprocal() -> None:
     graph = MatchGraph.of(rows)
     assert GraphPart(listed(rows), 3).find_deficiency(3) is None
     # If row 4 has record 4, then rows 0 and 3 have the records 0 and 3, and row 5 has neither.
-    left = identities_left(graph, [(4, 4)])
-    assert left.of_rows.tolist() == [2, 2, 2, 2, 1, 1]
     measured = measure_corruption(graph, 1, truth=range(6), draws=50)
     assert (measured.before, measured.beyond) == (3, 1)
 
@@ -205,9 +209,6 @@ def test_corruption_is_repeatable_and_refuses_nonsense() -> None:
     for truth in ([1] * 12, range(11), [*range(1, 12), 0][::-1]):
         with pytest.raises(InputError):
             measure_corruption(graph, 2, truth=truth)
-    for pairs in ([(0, 7)], [(0, 0), (0, 1)], [(12, 0)], [(0, 1), (1, 1)]):
-        with pytest.raises(InputError):
-            identities_left(graph, pairs)
     with pytest.raises(InputError):
         match_probabilities(graph, draws=0)
 
