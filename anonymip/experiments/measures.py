@@ -92,29 +92,25 @@ def discernibility(solution: Solution) -> float:
     return float((sizes.astype(np.float64) ** 2).sum() + hidden * len(labels))
 
 
-def classification_metric(solution: Solution, column: str | None = None) -> float:
+def classification_metric(solution: Solution) -> float:
     """Return the classification metric [1]_: the share of records that their class mislabels.
 
     A record is penalised if it is suppressed, or if its label is not the commonest of its class.
-    `solution`: with classes. `column`: the sensitive column that holds the labels; None for the
-    first. Raises InputError if the records are in sets that overlap, or there is no such column.
+    `solution`: with classes; the first sensitive column holds the labels. Raises InputError if the
+    records are in sets that overlap, or no column is sensitive.
 
     .. [1] V. Iyengar: Transforming Data to Satisfy Privacy Constraints, KDD 2002,
        doi:10.1145/775047.775089.
     """
     labels = _labels(solution, "the classification metric")
     microdata = solution.problem.microdata
-    names = microdata.sensitive
-    if not names or (column is not None and column not in names):
+    if not microdata.sensitive:
         raise InputError(
-            f"the table has no sensitive column {column!r}"
-            if column is not None
-            else "the classification metric needs a sensitive column with the labels",
-            remedy=f"Sensitive are: {', '.join(names) or 'none'}",
+            "the classification metric needs a sensitive column with the labels",
+            remedy="Sensitive are: none",
         )
-    place = 0 if column is None else names.index(column)
     kept = labels != SUPPRESSED
-    told = microdata.sensitive_codes[kept, place].astype(np.int64)
+    told = microdata.sensitive_codes[kept, 0].astype(np.int64)
     groups = labels[kept]
     if not len(groups):
         return 1.0

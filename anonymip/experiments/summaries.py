@@ -91,35 +91,32 @@ def _interval(values: Floats, confidence: float, method: str, seed: int) -> tupl
     return mean - half, mean + half
 
 
-def share_gained(
-    frame: pd.DataFrame, baseline: str, *, recoding: str = "freeform", value: str = "loss"
-) -> pd.DataFrame:
+def share_gained(frame: pd.DataFrame, baseline: str, *, recoding: str = "freeform") -> pd.DataFrame:
     """Return the share that each method gains of what lies between a baseline and the optimum [1]_.
 
     1 is the optimum, 0 the baseline; what is worse than that is negative. Means are taken over
     samples and repetitions first, of those on which the optimum is proven and the baseline ran.
     `frame`: one row a run. `baseline`: label of the method that gains nothing. `recoding`: whose
-    optimum counts; the rows of other recodings are measured by it too. `value`: column of the loss.
-    Returns: the columns of :data:`GROUP`, ``label``, ``samples`` and ``share``; missing where the
-    baseline is optimal.
+    optimum counts; the rows of other recodings are measured by it too. Returns: the columns of
+    :data:`GROUP`, ``label``, ``samples`` and ``share``; missing where the baseline is optimal.
 
     .. [1] K. Doka et al.: k-Anonymization by Freeform Generalization, ASIACCS 2015, Section 8.2
        and Fig. 7a.
     """
     tables = [*SAMPLE, "k"]
     proven = frame[(frame["status"] == Stopped.OPTIMAL.value) & (frame["recoding"] == recoding)]
-    measured = frame.dropna(subset=[value])
+    measured = frame.dropna(subset=["loss"])
     ends = pd.DataFrame(
         {
-            "best": proven.groupby(tables, dropna=False)[value].min(),
-            "worst": _of(measured, baseline).groupby(tables, dropna=False)[value].mean(),
+            "best": proven.groupby(tables, dropna=False)["loss"].min(),
+            "worst": _of(measured, baseline).groupby(tables, dropna=False)["loss"].mean(),
         }
     ).dropna()
     rows = measured.merge(ends.reset_index(), on=tables)
     whole = rows.groupby([*GROUP, "label"], sort=False)
-    means_of = whole[[value, "best", "worst"]].mean()
+    means_of = whole[["loss", "best", "worst"]].mean()
     span = means_of["worst"] - means_of["best"]
-    share = (means_of["worst"] - means_of[value]) / span.where(span != 0)
+    share = (means_of["worst"] - means_of["loss"]) / span.where(span != 0)
     samples = whole["sample"].nunique(dropna=False)
     return pd.DataFrame({"samples": samples, "share": share}).reset_index()
 
@@ -196,25 +193,24 @@ def performance_profile(frame: pd.DataFrame, *, value: str = "loss") -> pd.DataF
     return pd.DataFrame(rows, columns=["label", "ratio", "share"])
 
 
-def slopes(frame: pd.DataFrame, *, value: str = "gcp") -> pd.DataFrame:
-    """Return the frame with the column ``slope``: how a loss grows with the attributes [1]_.
+def slopes(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame with the column ``slope``: how the GCP grows with the attributes [1]_.
 
     (GCP(d) - GCP(d0)) / (d - d0), d0 the least number of attributes that the method ran with on the
-    same instance, records, sample, k and seed; missing at d0. `frame`: one row a run. `value`:
-    column of the loss, a mean over cells.
+    same instance, records, sample, k and seed; missing at d0. `frame`: one row a run.
 
     .. [1] K. Doka et al.: k-Anonymization by Freeform Generalization, ASIACCS 2015, Section 8.4.
     """
     # Rows that were stored lack the columns that were empty: whole tables have no samples.
     columns = ("instance", "n", "sample", "k", "label", "repetition")
     same = [name for name in columns if name in frame]
-    measured = frame.dropna(subset=[value]).sort_values("m", kind="stable")
-    first = measured.groupby(same, dropna=False)[["m", value]].first()
+    measured = frame.dropna(subset=["gcp"]).sort_values("m", kind="stable")
+    first = measured.groupby(same, dropna=False)[["m", "gcp"]].first()
     first.columns = pd.Index(["first_m", "first_value"])
     start = frame[same].merge(first.reset_index(), on=same, how="left")
     steps = frame["m"].to_numpy(np.float64, na_value=np.nan) - start["first_m"].to_numpy(
         np.float64, na_value=np.nan
     )
-    rise = frame[value].to_numpy(np.float64) - start["first_value"].to_numpy(np.float64)
+    rise = frame["gcp"].to_numpy(np.float64) - start["first_value"].to_numpy(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         return frame.assign(slope=np.where(steps > 0, rise / steps, np.nan))

@@ -82,11 +82,12 @@ def test_covers_have_no_measures_of_classes() -> None:
 
 
 def test_the_label_is_a_sensitive_column() -> None:
-    """The classification metric names the columns that it can be of."""
+    """Without one there is no classification metric."""
     classes = solution([0, 0, 0, 1, 1, 1])
-    assert classification_metric(classes, "ill") == pytest.approx(2 / 6)
-    with pytest.raises(InputError, match="no sensitive column 'sex'"):
-        classification_metric(classes, "sex")
+    assert classification_metric(classes) == pytest.approx(2 / 6)
+    plain = Problem(Microdata(DATA.frame[["age", "sex"]], DATA.attributes), 3)
+    with pytest.raises(InputError, match="needs a sensitive column"):
+        classification_metric(Solution.of(plain, classes.assignment, method="test"))
 
 
 @given(data=st.data())
