@@ -370,20 +370,11 @@ def search_means(
             fall_back(search, end, kept)
 
 
-def new_search(
-    points: Floats,
-    counts: Ints,
-    duals: Floats,
-    floors: Floats,
-    k: int,
-    *,
-    levels: int = NUMBERS.levels,
-    places: int = NUMBERS.places,
-) -> MeanSearch:
+def new_search(points: Floats, counts: Ints, duals: Floats, floors: Floats, k: int) -> MeanSearch:
     """Return the search for a proof of duals, which stands before the box of all records."""
-    (t, m), few = points.shape, min(places, 2 * NUMBERS.levels * len(points))
+    (t, m), few = points.shape, min(NUMBERS.places, 2 * NUMBERS.levels * len(points))
     search = MeanSearch.of_sizes(
-        levels=levels,
+        levels=NUMBERS.levels,
         places=max(few, t),
         m=m,
         k=k,

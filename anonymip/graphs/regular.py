@@ -32,20 +32,15 @@ class Deficiency:
     available: int
 
 
-def regular_subgraph(
-    graph: Cover,
-    degrees: int | NDArray[np.integer],
-    original_degrees: int | NDArray[np.integer] | None = None,
-) -> Flags | Deficiency:
-    """Choose edges so that every record on both sides has its degree.
+def regular_subgraph(graph: Cover, degrees: int | NDArray[np.integer]) -> Flags | Deficiency:
+    """Choose edges so that every record has its degree, as a published and as an original one.
 
     A generalization graph keeps k-anonymity if it contains a k-regular graph, which falls into k
     disjoint assignments (Doka et al. [1]_, Section 2.1; Wong et al., Lemma 1).
 
-    `graph`: the edges to choose from. `degrees`: wanted number of edges of each published record,
-    or of all. `original_degrees`: likewise of the original records; None: the same. Returns:
-    (edges,) which entries of ``graph.members`` are chosen, or why there is no choice. Raises
-    InputError if degrees are negative, or the two sides want different numbers of edges.
+    `graph`: the edges to choose from. `degrees`: wanted number of edges of each record, or of all.
+    Returns: (edges,) which entries of ``graph.members`` are chosen, or why there is no choice.
+    Raises InputError if degrees are negative.
 
     Dinic's algorithm: O(edges sqrt(edges)) as all inner edges have capacity 1.
 
@@ -55,18 +50,14 @@ def regular_subgraph(
        ASIACCS 2015.
     """
     n, edges = graph.n, len(graph.members)
-    wanted = _degrees(degrees, n)
-    given = wanted if original_degrees is None else _degrees(original_degrees, n)
-    if wanted.sum() != given.sum():
-        raise InputError(
-            f"published records want {wanted.sum()} edges, original ones {given.sum()}",
-            remedy="Give degrees of the same sum",
-        )
+    wanted = np.broadcast_to(np.asarray(degrees, np.int64), n)
+    if (wanted < 0).any():
+        raise InputError("a wanted degree is negative", remedy="Give degrees of at least 0")
     # Nodes: published records, original records, source, sink.
     source, sink = 2 * n, 2 * n + 1
     start = np.concatenate([graph.start, edges + np.arange(1, n + 1), [edges + 2 * n] * 2])
     target = np.concatenate([graph.members + n, np.full(n, sink), np.arange(n)])
-    capacity = np.concatenate([np.ones(edges, np.int64), given, wanted])
+    capacity = np.concatenate([np.ones(edges, np.int64), wanted, wanted])
     network = csr_array(
         (capacity.astype(np.int32), target.astype(np.int32), start.astype(np.int32)),
         shape=(2 * n + 2, 2 * n + 2),
@@ -78,19 +69,10 @@ def regular_subgraph(
         flow.sort_indices()
         chosen: Flags = flow.data[flow.indices < 2 * n] > 0
         return chosen
-    return _deficiency(graph, wanted, given, csr_array(network - found.flow), source)
+    return _deficiency(graph, wanted, csr_array(network - found.flow), source)
 
 
-def _degrees(degrees: int | NDArray[np.integer], n: int) -> Ints:
-    wanted = np.broadcast_to(np.asarray(degrees, np.int64), n)
-    if (wanted < 0).any():
-        raise InputError("a wanted degree is negative", remedy="Give degrees of at least 0")
-    return wanted
-
-
-def _deficiency(
-    graph: Cover, wanted: Ints, given: Ints, residual: csr_array, source: int
-) -> Deficiency:
+def _deficiency(graph: Cover, wanted: Ints, residual: csr_array, source: int) -> Deficiency:
     """Return the side of the source in a minimum cut."""
     residual.eliminate_zeros()
     reached = np.zeros(2 * graph.n + 2, np.bool_)
@@ -101,7 +83,7 @@ def _deficiency(
         np.flatnonzero(published),
         np.flatnonzero(originals),
         int(wanted[published].sum()),
-        int(given[originals].sum() + np.count_nonzero(leaving)),
+        int(wanted[originals].sum() + np.count_nonzero(leaving)),
     )
 
 

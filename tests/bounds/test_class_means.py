@@ -68,7 +68,10 @@ def test_proven_duals_are_feasible(
     starts = np.cumsum(counts) - counts
     floors = squared_error_terms(problem)[starts]
     duals = np.array(asked)[: len(points)]
-    search = new_search(points, counts, duals, floors, k, levels=levels, places=places)
+    numbers = replace(class_means.NUMBERS, levels=levels, places=places)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(class_means, "NUMBERS", numbers)
+        search = new_search(points, counts, duals, floors, k)
     rounding = 1e-12 * float(np.square(np.ptp(points, axis=0)).sum())
     search_means(search, rounding, worth, 0.01, most)
     proven = np.repeat(proven_duals(search, rounding), counts)

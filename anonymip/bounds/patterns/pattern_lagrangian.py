@@ -75,28 +75,23 @@ _SHORT, _MANY_PAIRS = ((100, 1.0, 5e-3),), 3_000_000
 _MOMENTUM = 0.9
 
 
-def pattern_lagrangian_bound(
-    problem: Problem,
-    *,
-    relaxed: bool = True,
-    budget: Budget | None = None,
-) -> Bound:
+def pattern_lagrangian_bound(problem: Problem, *, budget: Budget | None = None) -> Bound:
     """Return a lower bound on the loss of any release by patterns.
 
     The constraints that give every record a pattern are relaxed: every record has a dual value, and
     each output row decides by itself whether it is used and by whom. The best duals give the value
     of the linear relaxation with links of single records to rows. They are approached from those of
     the row bound by steps along the averaged subgradient; the best duals seen are evaluated again,
-    in whole numbers.
+    in whole numbers. The pattern of stars only is taken to need no k records, which is faster and
+    usually loses nothing.
 
     `problem`: with patterns as its recoding. Single use and diversity only raise the optimum.
-    `relaxed`: whether the pattern of stars only is taken to need no k records, which is faster and
-    usually loses nothing. `budget`: ends the ascent. Complexity: O(t p) in an iteration for t row
-    types and p patterns; patterns that cost more than a record's dual do not look at it. Raises
-    NoSolution if a record shares no output row with k - 1 others.
+    `budget`: ends the ascent. Complexity: O(t p) in an iteration for t row types and p patterns;
+    patterns that cost more than a record's dual do not look at it. Raises NoSolution if a record
+    shares no output row with k - 1 others.
     """
     watch = Stopwatch()
-    program = pattern_program(problem, relaxed=relaxed)
+    program = pattern_program(problem, relaxed=True)
     duals = ascend(program, None, budget or Budget())
     return Bound(duals.bound, "pattern Lagrangian", "argument", watch.seconds)
 

@@ -32,7 +32,6 @@ from anonymip.graphs.weighted.network_simplex import cheapest_flow
 from anonymip.models.parts.equivalence_context import linear, total
 from anonymip.recodings.output_rows import grid_of
 from anonymip.runtime.arrays import Floats, Ints
-from anonymip.runtime.budget import Budget
 
 #: Bits that sums of whole costs along a path of the network may fill.
 _BITS = 58
@@ -129,11 +128,10 @@ def _refuse_unfit(task: RowAssignment) -> None:
         )
 
 
-def assign_rows(task: RowAssignment, budget: Budget | None = None) -> Ints | None:
+def assign_rows(task: RowAssignment) -> Ints | None:
     """Return (e,) how many records of each pair are assigned, at least cost; None if none can be.
 
     `task`: what is asked. Costs of at most six decimals are met exactly, others up to rounding.
-    `budget`: when it ends, None is returned.
 
     A node for each type sends its records, one for each row receives what it needs at least, and
     passes the surplus to a last node as far as it has room. Complexity: that of the network
@@ -152,7 +150,6 @@ def assign_rows(task: RowAssignment, budget: Budget | None = None) -> Ints | Non
         np.concatenate([task.rows + t, np.full(r, t + r)]).astype(np.int64),
         np.concatenate([task.capacities, above]).astype(np.int64),
         np.concatenate([whole_costs(task.costs, t + r + 1)[0], np.zeros(r, np.int64)]),
-        budget,
     )
     return None if flow is None else flow[:e]
 
