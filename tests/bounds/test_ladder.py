@@ -32,11 +32,10 @@ from anonymip import (
 )
 from anonymip.bounds import ladder
 from anonymip.bounds.box_search import least_slack_by_boxes
-from anonymip.bounds.ladder import Ladder, guided_ascent, ladder_bound
+from anonymip.bounds.ladder import Ladder, PairSums, bounds_by_pairs, guided_ascent, ladder_bound
 from anonymip.bounds.near_program import SetProgram
 from anonymip.bounds.near_search import NearLists, gather_near, sort_by_loss
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
-from anonymip.bounds.pair_sums import PairSums, bounds_by_pairs
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.effort import EFFORTS
 from anonymip.exact.column_generation.column_generation import relaxation_bound
