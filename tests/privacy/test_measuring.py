@@ -27,7 +27,7 @@ from anonymip import (
 )
 from anonymip.errors import InputError
 from anonymip.privacy import measuring
-from anonymip.privacy.attacks.individual_risk import individual_risk
+from anonymip.privacy.measuring import individual_risk
 from tests.privacy.checks.test_covers import KINDS, NOTIONS, regular_sets, ring, tables
 from tests.privacy.conftest import write, write_cover
 from tests.privacy.graph.test_regularity import assignments_of
