@@ -28,10 +28,9 @@ from anonymip.instances.columns import (
     refuse_foreign_cells,
 )
 from anonymip.instances.domains import rounded_domain
-from anonymip.instances.format_detection import detect_format
 from anonymip.instances.microdata import NEARLY_UNIQUE, Microdata, distinct_values
 from anonymip.instances.presets import PRESETS
-from anonymip.instances.readers import EXCEL, PARQUET, as_pandas, read_table
+from anonymip.instances.readers import EXCEL, PARQUET, as_pandas, detect_format, read_table
 from anonymip.instances.schema import Schema, far_numbers, told_of_far_values, toml_value
 from anonymip.instances.table_format import TableFormat
 

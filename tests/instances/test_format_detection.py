@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import InputError, TableFormat, inspect, read_table
-from anonymip.instances.format_detection import detect_format
+from anonymip.instances.readers import detect_format
 
 ROWS = ["Name;Größe;Datum", "Ann;1,5;01.02.2024", "Bea;1,75;03.02.2024", '"Cy;d";2;04.02.2024']
 
