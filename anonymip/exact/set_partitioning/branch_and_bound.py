@@ -47,8 +47,9 @@ class SearchNumbers:
     solver_columns: int = 400
     #: The same where most types are covered more than once, since branches settle no pairs of them:
     #: 236,000 columns of 220 rows of 51 types, k = 5, take 25 s, and branched on 157 for no proof.
-    #: That is columns times types: 46,000 columns of 1,000 types take two minutes;
+    #: That is columns times types, or so many columns: 46,000 of 1,000 types take two minutes;
     solver_entries_of_covers: int = 20_000_000
+    solver_columns_of_covers: int = 20_000
     #: and columns for each node that is allowed, which take it as long as a node takes.
     given_a_node: int = 400
     #: So few take it no longer than the node that they are of.
@@ -183,7 +184,10 @@ class PoolSearch:
         self._few = NUMBERS.solver_columns
         if not self._plain:
             self._most = min(self._most, NUMBERS.most_of_covers)
-            most = NUMBERS.solver_entries_of_covers / len(pool.coverage)
+            most = max(
+                NUMBERS.solver_columns_of_covers,
+                NUMBERS.solver_entries_of_covers / len(pool.coverage),
+            )
             self._few = int(min(most, NUMBERS.given_a_node * self._most))
         if solver is None:
             self._few = -1

@@ -185,7 +185,7 @@ def test_work_is_counted_by_columns(solver: str | None, monkeypatch: pytest.Monk
     def limited(**numbers: Any) -> tuple[PoolAnswer, int]:
         given.clear()
         # A pool of 384 columns, of which the solver is given what the first branches leave.
-        few = replace(NUMBERS, solver_entries_of_covers=380 * 14, **numbers)
+        few = replace(NUMBERS, solver_entries_of_covers=0, solver_columns_of_covers=380, **numbers)
         monkeypatch.setattr(branch_and_bound, "NUMBERS", few)
         found = solve(columns, costs, coverage, 1.02 * best, max_nodes=6, solver=solver)
         assert found.bound <= best
