@@ -161,7 +161,7 @@ def test_large_pools_of_covers_are_left_to_a_solver() -> None:
     assert answer.complete
     assert answer.by_solver is not None
     assert answer.value is not None
-    limited = solve(columns, costs, coverage, 30.0, max_nodes=5)
+    limited = solve(columns, costs, coverage, 30.0, max_nodes=20)
     assert limited.nodes == 0
     assert limited.bound <= answer.value
 
@@ -192,9 +192,9 @@ def test_work_is_counted_by_columns(solver: str | None, monkeypatch: pytest.Monk
         return found, len(given)
 
     monkeypatch.setattr(branch_and_bound, "solve_integer", counted)
-    free, calls = limited(given_freely=10**9, light=10**9)
+    free, calls = limited(given_freely=10**9, light=10**9, columns_a_node=100)
     assert free.work == free.nodes
-    counting, fewer = limited(given_freely=0, given_a_node=64, light=100)
+    counting, fewer = limited(given_freely=0, given_a_node=64, light=100, columns_a_node=100)
     assert counting.work >= 6
     assert not counting.complete
     if solver is None:
