@@ -50,8 +50,9 @@ class SearchNumbers:
     #: That is columns times types, or so many columns: 46,000 of 1,000 types take two minutes;
     solver_entries_of_covers: int = 20_000_000
     solver_columns_of_covers: int = 20_000
-    #: and columns for each node that is allowed: 70,000 of 19 types take more than 80 s.
-    columns_a_node: int = 50
+    #: and columns for each node that is allowed, times types: the fewer types, the more often a
+    #: column may be taken, and 20,400 of 19 types take 100 s at the root alone.
+    columns_a_node: float = 1.0
     #: Columns that take the solver as long as a node takes: 5 to 130 s for 46,000 to 53,000.
     given_a_node: int = 100
     #: So few take it no longer than the node that they are of.
@@ -190,7 +191,8 @@ class PoolSearch:
                 NUMBERS.solver_columns_of_covers,
                 NUMBERS.solver_entries_of_covers / len(pool.coverage),
             )
-            self._few = int(min(most, NUMBERS.columns_a_node * self._most))
+            allowed = NUMBERS.columns_a_node * self._most * len(pool.coverage)
+            self._few = int(min(most, allowed))
         if solver is None:
             self._few = -1
         elif solver == "highs" and max_nodes is not None and not self._plain:

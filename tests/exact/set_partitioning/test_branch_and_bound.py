@@ -161,7 +161,7 @@ def test_large_pools_of_covers_are_left_to_a_solver() -> None:
     assert answer.complete
     assert answer.by_solver is not None
     assert answer.value is not None
-    limited = solve(columns, costs, coverage, 30.0, max_nodes=20)
+    limited = solve(columns, costs, coverage, 30.0, max_nodes=60)
     assert limited.nodes == 0
     assert limited.bound <= answer.value
 
