@@ -12,6 +12,9 @@ box for each record, so that originals are covered. Its columns are priced by
 :mod:`anonymip.enumeration.boxes`; the prices lie between the duals of the restricted program and
 the best so far [1]_.
 
+With (k,1)-anonymity every box covers k originals and no more is asked: without prices the sum is
+the optimum, as far as the search for each record ends.
+
 With k-concealment a match lies in an assignment if a way of matches leads back. Let C be any
 records, and i one of them. If no box of C covers a record outside, no way that left C would lead
 back, and k boxes of C cover i. Hence, with e records equal to i and less than k,
@@ -53,7 +56,7 @@ from anonymip.runtime.kernels import Stopwatch
 from anonymip.runtime.stepping import run_in_steps
 from anonymip.solution import Bound
 from anonymip.solvers.linear_programs import GrowingProgram
-from anonymip.tolerances import LOSS_RELATIVE
+from anonymip.tolerances import LOSS_RELATIVE, same_loss
 
 
 @dataclass(frozen=True)
@@ -86,10 +89,18 @@ class CoverNumbers:
     #: records of 6 numbers with k = 10 took minutes for one.
     round: float = 0.3
     share: float = 0.5  # share of the duals in the prices, and of the best prices the rest
+    #: With (k,1)-anonymity k-set terms are soon exact for k below this, and boxes of larger tables
+    #: than these are not bounded by a price of records.
+    free_k: int = 10
+    free_types: int = 120
     rows: int = 10  # most records that a box becomes a column of at a time
 
 
 NUMBERS = CoverNumbers()
+
+
+#: Notions, and how many originals each published record covers at least; None for k.
+_LEAST = {"one-k": 1, "k-one": None, "k-k": None, "k-concealment": 2}
 
 
 def is_priced(problem: Problem, effort: str = "thorough") -> bool:
@@ -97,8 +108,12 @@ def is_priced(problem: Problem, effort: str = "thorough") -> bool:
     compiled, types = problem.compiled, problem.microdata.row_types()
     t, codes = len(types.first), problem.microdata.codes[types.first]
     levels = sum(len(np.unique(column)) for column in codes.T)
+    if published_form(problem.recoding) == "k-one" and (
+        problem.k < NUMBERS.free_k or t > NUMBERS.free_types
+    ):
+        return False
     return bool(
-        published_form(problem.recoding) in ("one-k", "k-k", "k-concealment")
+        published_form(problem.recoding) in _LEAST
         and compiled.monotone
         and compiled.has_tables
         and compiled.aggregate == "sum"
@@ -109,7 +124,7 @@ def is_priced(problem: Problem, effort: str = "thorough") -> bool:
 
 def least_records(problem: Problem) -> int:
     """Return how many originals each published record covers at least."""
-    return {"one-k": 1, "k-k": problem.k, "k-concealment": 2}[published_form(problem.recoding)]
+    return _LEAST[published_form(problem.recoding)] or problem.k
 
 
 def cover_bound(
@@ -117,7 +132,7 @@ def cover_bound(
 ) -> Bound | None:
     """Return a lower bound on the loss of any release of a weaker notion.
 
-    `problem`: with OneK, KK or KConcealment; a diversity and limits only raise the optimum.
+    `problem`: with OneK, KOne, KK or KConcealment; a diversity and limits only raise the optimum.
     `effort`: how much work; None for thorough within a time limit, else normal. `budget`: when it
     ends, the best bound so far is the result. Returns: None if the recoding is another one, the
     objective not summed, not monotone or without tables, the table too large for the effort, or the
@@ -132,7 +147,8 @@ def cover_bound(
     if program.best == -np.inf:
         return None
     remarks = () if closed else ("cut short",)
-    method = under_assumptions(problem, "prices of originals", *remarks)
+    name = "least boxes" if program.is_free else "prices of originals"
+    method = under_assumptions(problem, name, *remarks)
     return Bound(program.best, method, "argument", watch.seconds)
 
 
@@ -223,13 +239,23 @@ class _BoxProgram:
         self._prices = np.zeros(t + q)
         #: The best bound so far.
         self.best = -np.inf
+        #: Whether originals need not be covered.
+        self.is_free = published_form(problem.recoding) == "k-one"
+        # Whether the boxes that were found last lose no more than any.
+        self._all_found = False
 
     def run(self, effort: str) -> bool:
         """Raise the bound; return whether it reached the linear program, but for a gap."""
         t = len(self._first)
         # Without prices first: every record then has the box that loses least.
-        if not self._price(np.zeros_like(self._prices), np.full(t, np.inf), 0.0, EFFORTS[0]):
+        none, any_cost = np.zeros_like(self._prices), np.full(t, np.inf)
+        if not self._price(none, any_cost, 0.0, EFFORTS[0]):
             return False
+        if self.is_free:
+            for tier in EFFORTS[1 : EFFORTS.index(effort) + 1]:
+                if self._all_found or not self._price(none, any_cost, 0.0, tier):
+                    break
+            return self._all_found
         # A higher effort goes on where the lower ones end.
         done, closed = 0, False
         for tier in EFFORTS[: EFFORTS.index(effort) + 1]:
@@ -295,6 +321,8 @@ class _BoxProgram:
         value -= LOSS_RELATIVE * self._problem.n * float(size) + self._problem.rounding
         if value > self.best:
             self.best, self._prices = value, prices
+        if self.is_free and found.any(axis=1).all():
+            self._all_found = same_loss(fsum(self._counts * self._losses_of(found)), fsum(least))
         for box in found[found.any(axis=1)]:
             if box.tobytes() not in self._known:
                 self._known.add(box.tobytes())

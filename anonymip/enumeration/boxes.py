@@ -6,7 +6,8 @@ root. Which box gains most, if every record has a price, is a problem of closure
 record is covered once the levels it needs are open, a level needs those nearer. Its dual is a
 maximum flow from the records to the levels (Picard 1976), each of which takes as much as opening it
 costs. Boxes with too few records are ruled out by branching on what the box covers beside: what
-capacity the flow leaves on the levels of a record is what taking it in costs at least.
+capacity the flow leaves on the levels of a record is what taking it in costs at least. Where the
+best box of a node has too few, a further price of each record tells what those with enough cost.
 
 References
 ----------
@@ -31,6 +32,10 @@ from anonymip.runtime.packed import Packed
 _RANGE, _SET, _NODE = 0, 1, 2
 #: Flows below this are rounding, and are left out: values of nodes count what was pushed.
 _LEAST_FLOW = 1e-12
+#: Most flows for the price of a record.
+_STEPS = 20
+#: A part of the nodes tells enough with such a price: further rounds tell more.
+_FEWER = 10
 
 
 class BoxRows(Packed):
@@ -414,6 +419,53 @@ def _weigh_box(
 
 
 @kernel
+def _mark_box(search: BoxSearch, depth: int, further: bool) -> None:
+    """Mark the open levels, and those further that the last bound tells of the best box."""
+    for level in range(len(search.box)):
+        search.box[level] = search.opened[depth, level] or (
+            further and search.level_seen[level] == 1
+        )
+
+
+@kernel
+def _price_of_a_record(
+    rows: BoxRows, search: BoxSearch, prices: Floats, own: int, least: int, paid: Floats
+) -> float:
+    """Return the further price of a record that tells most of boxes of at least so many records.
+
+    With it boxes cost as much less, and `least` times the price more, which no box of enough
+    records costs less than without. The bound is a concave function of the price: each box is a
+    line, and the highest point lies where one with too few records meets one with enough.
+    `paid`: (t,) workspace. Returns 0 where the best box without a price has enough. Complexity: at
+    most `_STEPS` flows.
+    """
+    # Without a price a box has too few records, with a high one it has all.
+    few, few_cost, many, many_cost = 0, 0.0, 0, 0.0
+    price = 0.0
+    for step in range(_STEPS):
+        if step == 1:
+            price = search.cost.sum() + prices.sum() + 1.0
+        elif step > 1:
+            price = max(0.0, (many_cost - few_cost) / (many - few))
+        for kind in range(len(prices)):
+            paid[kind] = prices[kind] + price * rows.counts[kind]
+        _bound_box(rows, search, paid, 0, own, np.inf)
+        _mark_box(search, 0, True)
+        cost, _, size = _weigh_box(rows, search, prices, prices, own)
+        if step == 0 and size >= least:
+            break
+        # No box lies below the line through both: the price is the best.
+        line = few_cost + price * (size - few)
+        if step > 1 and (size in (few, many) or cost >= line - _LEAST_FLOW):
+            break
+        if size >= least:
+            many, many_cost = size, cost
+        else:
+            few, few_cost = size, cost
+    return price
+
+
+@kernel
 def _take_in(rows: BoxRows, search: BoxSearch, depth: int, own: int, kind: int) -> None:
     """Open the levels that a type needs one depth below, and rule the type out for what follows."""
     for level in range(search.opened.shape[1]):
@@ -459,9 +511,17 @@ def price_boxes(
     Complexity: a maximum flow a node; nodes exponential in `least` at worst, one for `least` 1
     without rewards.
     """
+    paid = np.empty(len(prices))
     for own in range(cursor[0], min(cursor[0] + amount, len(prices))):
         _open_levels(rows, search, own)
         search.ruled_out[0, :] = False
+        # Of large tables the flows for it take more than they tell; pairs are soon branched on.
+        further_price, most_nodes = 0.0, nodes
+        is_small = len(prices) ** 2.0 * len(search.cost) <= most_work
+        if is_small and least > max(2, rows.counts[own]):
+            further_price = _price_of_a_record(rows, search, prices[own], own, least, paid)
+        if further_price > 0.0:
+            most_nodes = nodes // _FEWER
         best, given_up, seen = targets[own], np.inf, 0
         enough = search.work[0] + most_work
         depth, fresh = 0, True
@@ -472,28 +532,38 @@ def price_boxes(
                 fresh, seen = False, seen + 1
                 search.held[depth] = search.place[depth] = 0
                 most = _highest_reward(rows, search, rewards[own], depth, own)
-                value = _bound_box(rows, search, prices[own], depth, own, limit + most)
+                value, above = _bound_box(rows, search, prices[own], depth, own, limit + most), 0.0
+                _mark_box(search, depth, True)
+                loss, reward, size = _weigh_box(rows, search, prices[own], rewards[own], own)
+                if further_price > 0.0 and size < least and value - most < limit:
+                    search.work[0] += 4 * rows.codes.size  # levels looked up for both bounds
+                    for kind in range(len(prices)):
+                        paid[kind] = prices[own, kind] + further_price * rows.counts[kind]
+                    beside = further_price * least
+                    higher = _bound_box(rows, search, paid, depth, own, limit + most - beside)
+                    if higher + beside > value:
+                        value, above = higher + beside, further_price
+                    else:
+                        _bound_box(rows, search, prices[own], depth, own, limit + most)
                 if value - most >= limit:
                     depth -= 1
                     continue
-                if seen > nodes or search.work[0] > enough:
+                if seen > most_nodes or search.work[0] > enough:
                     given_up = min(given_up, value - most)
                     depth -= 1
                     continue
-                # Where the box may have no higher reward, it is the best around these levels. Else
-                # it is one box, as is that of these levels alone, and others take in more.
+                # Where the box may have no higher reward, and no further price is in the bound, it
+                # is the best around these levels. Else it is one box, as is that of these levels
+                # alone, and others take in more.
                 ended = False
                 for further in (True, False):
-                    for level in range(len(search.box)):
-                        search.box[level] = search.opened[depth, level] or (
-                            further and search.level_seen[level] == 1
-                        )
+                    _mark_box(search, depth, further)
                     loss, reward, size = _weigh_box(rows, search, prices[own], rewards[own], own)
                     if size >= least and loss - reward < best - slack:
                         best = loss - reward
                         for kind in range(len(prices)):
                             found[own, kind] = not _needs(rows, search.box, own, kind)
-                    if size >= least and reward >= most:
+                    if size >= least and reward >= most and above == 0.0:
                         ended = True
                         break
                 if ended:

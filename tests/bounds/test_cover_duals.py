@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from anonymip import KK, Freeform, OneK, Problem, census, solve
+from anonymip import KK, Freeform, KOne, OneK, Problem, census, solve
+from anonymip.bounds import cover_duals
 from anonymip.bounds.combinatorial import lower_bound_of, weaker_notion_bound
 from anonymip.bounds.cover_duals import Groups, cover_bound, is_priced
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
 from anonymip.enumeration.boxes import box_rows, new_box_search, price_boxes
+from anonymip.objectives.language.record import cells_of_sets
 from anonymip.recodings import KConcealment, Recoding
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Column
@@ -22,17 +26,27 @@ from tests.cover_brute_force import concealment_optimum, one_sided_optimum
 from tests.random_problems import FALLING, LOSSES, Case, cases
 
 
-@pytest.mark.parametrize(("recoding", "rows"), [(OneK(), False), (KK(), True)])
+@pytest.mark.parametrize(
+    ("recoding", "rows", "columns"),
+    [(OneK(), False, True), (KK(), True, True), (KOne(), True, False)],
+)
 @settings(max_examples=60)
 @given(case=cases(largest=5, suppression=False))
-def test_never_above_the_optimum(recoding: Recoding, rows: bool, case: Case) -> None:
+def test_never_above_the_optimum(recoding: Recoding, rows: bool, columns: bool, case: Case) -> None:
     """Of every loss with tables: ranges, sets, hierarchies, whatever steps their losses take."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(cover_duals, "NUMBERS", replace(cover_duals.NUMBERS, free_k=2))
+        assert_no_higher(recoding, rows, columns, case)
+
+
+def assert_no_higher(recoding: Recoding, rows: bool, columns: bool, case: Case) -> None:
+    """Hold the bound of a notion against brute force."""
     problem = case.problem().replace(recoding=recoding)
     bound = cover_bound(problem, effort="thorough")
     if bound is None:
         assert not is_priced(problem)
         return
-    best = one_sided_optimum(case.n, case.k, case.set_loss, rows=rows, columns=True)
+    best = one_sided_optimum(case.n, case.k, case.set_loss, rows=rows, columns=columns)
     assert bound.value <= best + case.slack(best)
 
 
@@ -52,14 +66,15 @@ def test_never_above_the_optimum_of_concealment(case: Case) -> None:
     prices=st.lists(st.sampled_from((0.0, 0.1, 0.25, 0.7, 2.0)), min_size=6, max_size=6),
     rewards=st.lists(st.sampled_from((0.0, 0.0, 0.2, 0.3, 1.5)), min_size=36, max_size=36),
     least=st.integers(1, 4),
-    work=st.sampled_from((np.inf, np.inf, 0.0, 40.0)),
+    work=st.sampled_from((np.inf, np.inf, 0.0, 40.0, 1_000.0)),
+    nodes=st.sampled_from((10**6, 10**6, 1, 3)),
 )
 def test_no_box_is_cheaper(
-    case: Case, prices: list[float], rewards: list[float], least: int, work: float
+    case: Case, prices: list[float], rewards: list[float], least: int, work: float, nodes: int
 ) -> None:
     """Of all sets around a record the box that is found costs least; so do the losses of lines.
 
-    Where the work ends before, no box is below what is told. A reward is had once,
+    Where work or nodes end before, no box is below what is told. A reward is had once,
     the highest of those of the records that are covered.
     """
     problem = case.problem()
@@ -76,7 +91,7 @@ def test_no_box_is_cheaper(
     search = new_box_search(rows, least)
     cursor = np.zeros(1, np.int64)
     price_boxes(
-        rows, search, weights, had, least, targets, 0.0, 10**6, work, lowest, found, cursor, t
+        rows, search, weights, had, least, targets, 0.0, nodes, work, lowest, found, cursor, t
     )
     for own in range(t):
         others = [kind for kind in range(t) if kind != own]
@@ -92,10 +107,42 @@ def test_no_box_is_cheaper(
         ]
         slack = 1e-9 * (1.0 + abs(alone) + weights[own].sum()) + case.slack(alone)
         assert lowest[own] <= min(values) + slack
-        assert found[own, own] or work < np.inf
+        through = work == np.inf and nodes > 3
+        assert found[own, own] or not through
         assert not found[own].any() or rows.counts[found[own]].sum() >= least
-        if problem.compiled.name == "gcp" and work == np.inf:
+        if problem.compiled.name == "gcp" and through:
             assert lowest[own] == pytest.approx(min(values), abs=slack)
+
+
+def test_boxes_of_many_records_are_bounded_without_a_search() -> None:
+    """A price of each record tells at the first node what the cheapest of two dozen loses."""
+    problem = Problem(census(40, 5, seed=3, mixed=True), 24, KOne())
+    rows = box_rows(problem)
+    t = len(rows.counts)
+    none, cursor = np.zeros((t, t)), np.zeros(1, np.int64)
+
+    def told(work: float) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        lowest, found = np.zeros(t), np.zeros((t, t), np.bool_)
+        targets, search = np.full(t, np.inf), new_box_search(rows, problem.k)
+        cursor[0] = 0
+        price_boxes(
+            rows, search, none, none, problem.k, targets, 0.0, 1, work, lowest, found, cursor, t
+        )
+        return lowest, found
+
+    # Without work there is no flow for such a price.
+    assert not told(0.0)[0].any()
+    lowest, _ = told(np.inf)
+    everything = problem.compiled.record_losses(
+        cells_of_sets(problem.microdata, np.arange(problem.n)[None])
+    )
+    assert (lowest > 0.3 * everything).all()
+    assert (lowest <= everything).all()
+    bound = cover_bound(problem, effort="quick")
+    assert bound is not None
+    assert bound.method.startswith("least boxes")
+    assert bound.value >= 0.99 * float(rows.counts @ lowest)
+    assert bound.value <= solve(problem, "nearest-sets", bound=False).objective
 
 
 def test_by_hand() -> None:
