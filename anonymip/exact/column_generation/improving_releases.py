@@ -171,8 +171,8 @@ class Improver:
     ) -> None:
         self._run, self._settings, self._budget = run, settings, budget
         self._prices, self._master = prices, master
-        # The release that taking classes apart left as it was.
-        self._perturbed: Solution | None = None
+        # The release that taking classes apart left as it was, by this part of the steps.
+        self._perturbed: tuple[Solution | None, float] = None, 0.0
 
     def after_relaxation(self, relaxed: Relaxed) -> None:
         """Look for a release when the relaxation has ended for the first time."""
@@ -204,16 +204,19 @@ class Improver:
                 break
         self.perturb(centre)
 
-    def perturb(self, centre: Centre | None) -> bool:
+    def perturb(self, centre: Centre | None, part: float = 1.0) -> bool:
         """Take classes of the best release apart, and choose among those visited.
 
-        Nothing is done where it was done already. Returns whether that gained.
+        `part`: of the steps of the effort. Nothing is done where as much was done already. Returns
+        whether that gained.
         """
         run, before = self._run, self._run.loss
-        if not self._goes_on() or run.incumbent is None or run.incumbent is self._perturbed:
+        release, made = self._perturbed
+        done = run.incumbent is release and part <= made
+        if not self._goes_on() or run.incumbent is None or done:
             return False
-        visited = self._perturb()
-        self._perturbed = run.incumbent
+        visited = self._perturb(part)
+        self._perturbed = run.incumbent, part
         if len(visited) and self._goes_on():
             self._whole_numbers(centre, self._master.known.all().and_also(visited))
         return run.loss < before
@@ -257,7 +260,7 @@ class Improver:
         self._master.add(columns_of(run.rules, found))
         self._keep(f"sets of the linear program: {run.loss:.6g}", before)
 
-    def _perturb(self) -> Columns:
+    def _perturb(self, part: float) -> Columns:
         """Take a few classes apart and let moves improve what becomes of them, many times.
 
         Returns classes that were visited, as columns.
@@ -273,7 +276,7 @@ class Improver:
         labels, _, _ = iterate_classes(
             problem,
             release.labels,
-            steps=min(self._settings.work.perturbed * problem.n, IMPROVING.perturbed),
+            steps=int(part * min(self._settings.work.perturbed * problem.n, IMPROVING.perturbed)),
             budget=self._budget.share(IMPROVING.time),
             seed=self._settings.seed,
             visited=visited,

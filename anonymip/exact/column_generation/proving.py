@@ -262,7 +262,9 @@ class Proof:
             point, before = relaxed.point, run.lower
             self._left = self._sets_left(relaxed)
             # A better release leaves fewer sets to every step from here on.
-            if not rounds and self._left > CUTTING.few and self._improver.perturb(relaxed.centre):
+            while not rounds and self._left > CUTTING.few:
+                if not self._improver.perturb(relaxed.centre, CUTTING.tried):
+                    break
                 self._left = self._sets_left(relaxed)
             if point is None or self._left <= CUTTING.few:
                 break

@@ -9,19 +9,23 @@ from hypothesis import strategies as st
 
 from anonymip import GCP, Budget, Microdata, Problem, Solution, census
 from anonymip.exact.classes.small import solve_small
+from anonymip.exact.column_generation import improving_releases
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.exact.column_generation.conditions import column_rules, columns_of
 from anonymip.exact.column_generation.improving_releases import (
+    Improver,
     columns_below,
     dive,
     improve_by_neighbourhoods,
 )
 from anonymip.exact.column_generation.pricing import Master, SearchedColumns, solve_relaxation
 from anonymip.exact.column_generation.run import Run
+from anonymip.exact.column_generation.settings import WORK, Settings
 from anonymip.heuristics.classes.initial import initial
 from anonymip.heuristics.freeform.ring import ring
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.runtime.kernels import Stopwatch
+from anonymip.solvers import SolverOptions
 
 RECODINGS = [EquivalenceClasses(), EquivalenceClasses(suppression=True), Freeform()]
 
@@ -115,3 +119,28 @@ def test_a_poor_release_is_improved(
     assert centre.bound <= run.loss < start.objective
     if proven:
         assert run.loss == pytest.approx(column_generation(problem).objective)
+
+
+def test_as_much_is_not_done_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of the steps improve a poor release until one gains nothing; then only more is done."""
+    problem = Problem(census(90, 5, 3), 3)
+    start = initial(problem)
+    run = Run(problem, column_rules(problem), Stopwatch())
+    run.offer(start.assignment)
+    prices, master = SearchedColumns(run.rules), Master(run.rules, start.objective / problem.n)
+    settings = Settings("highs", SolverOptions(), 0.0, WORK["normal"], 0, False)
+    improver = Improver(run, settings, prices, master, Budget())
+    while improver.perturb(None, 0.1):
+        pass
+    assert run.loss < start.objective
+    made: list[int] = []
+
+    def iterate(problem: Problem, labels: np.ndarray, *, steps: int, **_: object) -> object:
+        made.append(steps)
+        return labels, None, ""
+
+    monkeypatch.setattr(improving_releases, "iterate_classes", iterate)
+    assert not improver.perturb(None, 0.1)
+    assert made == []
+    assert not improver.perturb(None)
+    assert made == [WORK["normal"].perturbed * problem.n]
