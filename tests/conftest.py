@@ -70,21 +70,43 @@ def shared_data() -> Path:
     return folder
 
 
+def case_of(item: pytest.Item) -> str:
+    """Return the name of a case of a test, as in brackets behind the test's."""
+    return item.name.partition("[")[2][:-1]
+
+
+def is_thorough(item: pytest.Item) -> bool:
+    """Return whether a thorough run alone runs a test; a mark may name the cases that it is of."""
+    marks = item.iter_markers("thorough")
+    return any(not mark.args or case_of(item) in mark.args for mark in marks)
+
+
+def check_named_cases(items: list[pytest.Item]) -> None:
+    """Raise UsageError if a mark `thorough` names a case that its test does not have."""
+    tests = {item.nodeid.partition("[")[0]: item for item in items}
+    cases = {(item.nodeid.partition("[")[0], case_of(item)) for item in items}
+    for test, item in tests.items():
+        for case in chain.from_iterable(mark.args for mark in item.iter_markers("thorough")):
+            if (test, case) not in cases:
+                raise pytest.UsageError(f"{test} has no case {case!r} to be thorough")
+
+
 def crossings_left_out(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """Yield of tests marked `crossed` what others of the same test have every value of."""
     families: dict[str, list[Any]] = {}
     for item in items:
-        if item.get_closest_marker("crossed") is not None and not any(
-            item.get_closest_marker(name) for name in ("thorough", "skip", "skipif")
-        ):
+        skipped = any(item.get_closest_marker(name) for name in ("skip", "skipif"))
+        if item.get_closest_marker("crossed") is not None and not (skipped or is_thorough(item)):
             families.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for family in families.values():
         kept = profiles.covering([item.callspec.params for item in family])
         yield from (item for place, item in enumerate(family) if place not in kept)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Shorten an everyday run; skip the tests marked `shared_data` where their files are absent."""
+    if not any("::" in name for name in config.args) and not config.getoption("lf"):
+        check_named_cases(items)
     # Each process gets one half and takes from the other's end what that has not begun: what takes
     # longest is in front. Commands need most kernels, which one process compiles for both; the
     # other one begins with what needs none or has a cache of its own.
@@ -100,7 +122,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if is_hypothesis_test(test):
             profiles.as_the_profile_asks(test)
     if profiles.NAME != "thorough":
-        left_out = [item for item in items if item.get_closest_marker("thorough") is not None]
+        left_out = [item for item in items if is_thorough(item)]
         for item in chain(left_out, crossings_left_out(items)):
             item.add_marker(pytest.mark.skip("HYPOTHESIS_PROFILE=thorough runs it"))
     marked = [item for item in items if item.get_closest_marker("shared_data") is not None]

@@ -61,6 +61,7 @@ def test_pictures_are_of_what_was_measured(drawn: pages.Drawing, tmp_path: Path)
         assert picture.info["Description"] != drawn.digest(measured)
 
 
+@pytest.mark.thorough
 def test_other_tools_are_on_the_picture() -> None:
     """Those with a release of Adult for k = 5 are points; a failed one or another k is none."""
     columns = [

@@ -224,6 +224,7 @@ def test_liang_table_7_steps_of_greedy_search(person20: Microdata) -> None:
         assert solution.objective == pytest.approx(23.277778, abs=1e-6)
 
 
+@pytest.mark.thorough
 def test_cbc_keeps_the_optimal_classes_as_start(person20: Microdata) -> None:
     """CBC accepts the optimum, cannot prove it in seconds, and so it is not called optimal."""
     start = Classes.from_groups(sorted(OPTIMAL), 20)

@@ -136,6 +136,7 @@ def test_bands_nest_and_hold_their_numbers() -> None:
             assert low <= float(path[0]) <= high
 
 
+@pytest.mark.thorough("mondrian, no bound")
 @pytest.mark.parametrize(
     "method", [peers.OURS.methods[0], *profiles.thorough(peers.OURS.methods[1])]
 )

@@ -131,6 +131,7 @@ def tiny() -> tuple[Experiment, ...]:
     return (Experiment(name="records", tables=(table,), k=(2, 3), methods=methods, bound=False),)
 
 
+@pytest.mark.thorough
 def test_a_reproduction_writes_rows_picture_and_text(tmp_path: Path) -> None:
     """A run leaves its rows as CSV, a picture, and a text that says it is the quick version."""
     asked = replace(
@@ -190,6 +191,7 @@ def test_stored_results_say_what_their_rows_say(asked: Reproduction) -> None:
     assert (RESULTS / f"{asked.name}.png").stat().st_size < 400_000
 
 
+@pytest.mark.thorough("liang-fig3")
 @pytest.mark.parametrize("name", ["doka-fig7a", "liang-fig3", "aggarwal-ratios", "liang-fig5"])
 def test_stored_results_are_drawn_again(name: str) -> None:
     """Rows alone give the picture; no name in it is cut off or covers another."""

@@ -69,6 +69,7 @@ def _heard() -> Iterator[None]:
         signal.signal(number, how)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("_heard")
 @pytest.mark.parametrize(
     "told", [signal.SIGKILL, *profiles.thorough(signal.SIGHUP, signal.SIGTERM, signal.SIGINT)]

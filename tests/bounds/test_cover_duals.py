@@ -174,6 +174,7 @@ def test_groups_are_nested() -> None:
     assert leaving[0, box].max() == pytest.approx((np.flatnonzero(left) + 1.0).sum())
 
 
+@pytest.mark.thorough("60-5-0")
 @pytest.mark.parametrize(
     ("n", "k", "seed"),
     [(60, 5, 0), (40, 3, 2), pytest.param(80, 8, 4, marks=pytest.mark.thorough)],

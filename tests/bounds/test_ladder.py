@@ -462,6 +462,7 @@ def test_no_set_undercuts_duals_raised_to_any_aims(
             assert (np.bincount(one, minlength=len(duals.counts)) <= duals.counts).all()
 
 
+@pytest.mark.thorough
 @settings(max_examples=40)
 @given(
     st.integers(0, 10**6),

@@ -88,6 +88,7 @@ def test_a_killed_run_goes_on(shell: Any, undisturbed: tuple[str, list[int]]) ->
     assert not any("checkpoint" in name for name in shell.files())
 
 
+@pytest.mark.thorough
 def test_an_interrupted_run_gives_a_release_and_goes_on(
     shell: Any, undisturbed: tuple[str, list[int]]
 ) -> None:

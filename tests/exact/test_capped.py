@@ -166,6 +166,7 @@ KNOWN = (
 )
 
 
+@pytest.mark.thorough("column-generation")
 @pytest.mark.parametrize("method", ["local-search", "mondrian", "k-member", "column-generation"])
 def test_more_allowance_never_loses_more(method: str) -> None:
     """A release within a tighter limit is one within a looser one."""

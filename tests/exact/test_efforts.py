@@ -55,6 +55,7 @@ def test_models_beyond_an_effort_are_not_solved(name: str, monkeypatch: pytest.M
     assert "effort='thorough'" in (caught.value.remedy or "")
 
 
+@pytest.mark.thorough("cbc")
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
 @pytest.mark.usefixtures("tiny")
 def test_nodes_end_a_solver(solver: str) -> None:

@@ -148,6 +148,7 @@ def test_covers_by_sets_of_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
         assert found.is_optimal or found.status.stopped is Stopped.ERROR
 
 
+@pytest.mark.thorough("Timid")
 @pytest.mark.parametrize("way", ["Hasty", "Timid"])
 def test_sets_below_a_target(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pools of column generation are decided by a solver: its bounds are not believed either.

@@ -352,6 +352,7 @@ class OwnErrors(SSE):
     """Squared errors that no search knows: what a subclass charges may be something else."""
 
 
+@pytest.mark.thorough
 def test_an_exact_method_that_takes_no_such_loss() -> None:
     """Its rows say why, whether it refuses at once or in the end; the other rows are there."""
     heuristic, method, reason = "initial", "column-generation", "lists the possible sets"

@@ -103,6 +103,7 @@ def test_no_release_at_all_leaves_a_page_with_the_reasons(frame: pd.DataFrame) -
     assert "needs a diversity" in texts(page)
 
 
+@pytest.mark.thorough
 def test_a_comparison_has_the_page_of_its_runs() -> None:
     """Rows and refusals of one table become runs with the columns of an experiment."""
     problem = Problem(load_instance("health-records"), 3)

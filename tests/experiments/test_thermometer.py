@@ -119,6 +119,7 @@ def test_other_formats_are_refused(tmp_path: Path, name: str) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_drawing_needs_no_window_system(tmp_path: Path) -> None:
     """A picture is drawn and saved without pyplot, which would choose a window system."""
     code = (

@@ -196,6 +196,7 @@ def test_interrupt_halfway_keeps_the_classes_made(people: Problem, label: str) -
     assert 0 < len(common) < full.assignment.count
 
 
+@pytest.mark.thorough("patients-split-carry")
 @EVERYWHERE
 def test_same_seed_same_result(table: str, label: str, request: pytest.FixtureRequest) -> None:
     """Two runs with one seed give one partition, also under rules."""

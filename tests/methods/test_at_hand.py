@@ -67,6 +67,7 @@ def stopping() -> Iterator[Callable[..., None]]:
     registry._methods.update(before)
 
 
+@pytest.mark.thorough
 def test_without_time_nothing_is_compiled(tmp_path: Path) -> None:
     """On an empty cache a limit that is over still gives a release, and compiles no kernel."""
     done = subprocess.run(

@@ -137,6 +137,7 @@ def test_more_effort_is_never_worse(name: str) -> None:
     _assert_order([solve(problem, effort=effort) for effort in efforts])
 
 
+@pytest.mark.thorough("tails, k = 10")
 @pytest.mark.parametrize("name", _marked(_LIMITS))
 def test_a_longer_limit_is_never_worse(ticking: Callable[[float], None], name: str) -> None:
     """Limits of 1, 3, 10 and 30 seconds of a clock that counts how often it is read."""

@@ -75,6 +75,7 @@ def test_proofs_by_effort(monkeypatch: pytest.MonkeyPatch) -> None:
         assert normal.trace != thorough.trace
 
 
+@pytest.mark.thorough
 def test_the_program_is_tried_for_some_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     """From the release of the search, so that no effort loses more than a lower one."""
     normal = replace(REACH["normal"], proven_pairs=10, tried=6_000)

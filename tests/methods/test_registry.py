@@ -256,6 +256,7 @@ def test_registered_names_and_roles_are_checked() -> None:
     assert list(METHODS) == before
 
 
+@pytest.mark.thorough
 def test_a_method_loaded_by_itself_takes_exact_starts() -> None:
     """The registry alone knows the starts of local search that lie above it."""
     code = (

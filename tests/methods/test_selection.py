@@ -149,6 +149,7 @@ def test_no_clock_decides_what_an_effort_finds(recoding: Recoding, effort: str) 
     assert free.options.get("effort", effort) == effort
 
 
+@pytest.mark.thorough
 def test_a_weaker_notion_loses_no_more_than_covers() -> None:
     """What promises more is a release too: k-concealment takes it where it is better."""
     problem = Problem(census(80, 6, seed=1), 5, KConcealment())
@@ -184,6 +185,7 @@ def test_classes_of_large_tables_are_improved() -> None:
     assert (choice.name, dict(choice.options)) == ("local-search", {"from_method": "best"})
 
 
+@pytest.mark.thorough("general", "tables")
 @pytest.mark.parametrize("case", ["tables", "pairs", "general", "general cover"])
 def test_auto_is_no_worse_than_any_heuristic(case: str) -> None:
     """Where a single start is as much as a fifth above another's, several are made."""
@@ -251,6 +253,7 @@ def test_degrees_of_their_own(n: int) -> None:
     assert solution.assignment.sizes.tolist() == list(degrees)  # type: ignore[union-attr]
 
 
+@pytest.mark.thorough("60")
 @pytest.mark.parametrize("n", [12, 60])
 def test_concealment_with_a_diversity_is_published(n: int) -> None:
     """A freeform cover has what is asked for, and one that can be published is found."""
@@ -303,6 +306,7 @@ def test_covers_lose_no_more_than_classes_for_the_worst_record(seed: int) -> Non
     assert set(found.assignment.sizes.tolist()) == {3}
 
 
+@pytest.mark.thorough("2-diversity2-recoding2", "2-diversity0-recoding0", "3-diversity5-recoding5")
 @pytest.mark.parametrize(
     ("k", "diversity", "recoding"),
     [
@@ -336,6 +340,7 @@ def test_diverse_covers_where_such_classes_cannot_be() -> None:
     assert solution.assignment.sizes.min() > 3
 
 
+@pytest.mark.thorough("1")
 @pytest.mark.parametrize("seed", [1, 2, *profiles.thorough(0, 3)])
 def test_a_cover_loses_no_more_than_classes(seed: int) -> None:
     """Classes are covers too: each holds a ring of sets."""

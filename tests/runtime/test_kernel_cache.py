@@ -428,6 +428,7 @@ def solved(cache: Path, *what: str) -> tuple[list[str], int]:
     return found, int(compiled)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("method", "bound"),
     [

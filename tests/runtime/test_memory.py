@@ -165,6 +165,7 @@ def test_a_run_without_memory_returns_its_best_release() -> None:
     assert solution.trace[0] == "hoarding was stopped: memory ended"
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("methods")
 def test_a_run_without_memory_and_release_ends_in_a_frugal_one() -> None:
     """Where there is none for the recoding it is no solution, and no internal error."""
@@ -330,6 +331,7 @@ def test_help_needs_little_memory() -> None:
     assert limited(200e6, "solve", "--help").returncode == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("gigabytes", "records"), [(1, 20_000), pytest.param(4, 40_000, marks=pytest.mark.thorough)]
 )
@@ -344,6 +346,7 @@ def test_a_table_that_does_not_fit_is_refused(gigabytes: int, records: int) -> N
     assert "ring" in done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("recoding", ["classes", *profiles.thorough("freeform")])
 def test_a_gigabyte_is_enough_for_a_release(tmp_path: Path, recoding: str) -> None:
     """Libraries that would reserve a gigabyte for themselves are kept from it."""

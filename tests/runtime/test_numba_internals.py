@@ -59,6 +59,7 @@ def printed(script: str, *names: str, plain: str = "") -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "names",
     [

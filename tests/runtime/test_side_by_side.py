@@ -79,6 +79,7 @@ def test_the_first_failure_ends_all() -> None:
         run([work.failing, work.wait_for_interrupt, work.wait_for_interrupt])
 
 
+@pytest.mark.thorough
 def test_a_process_that_does_not_end_in_time_is_replaced() -> None:
     """Its task is done here without time: whoever asks gets an answer."""
     found = run([work.deaf_elsewhere] * 2, Budget.of(0.5), in_processes=True)
@@ -111,6 +112,7 @@ def test_without_time_no_process_is_asked(interrupted: bool) -> None:
     assert run([work.process_number] * 2, budget, in_processes=True) == [os.getpid()] * 2
 
 
+@pytest.mark.thorough
 def test_what_is_killed_after_a_failure_is_not_done_again() -> None:
     """Nobody waits for it: the failure of the other task is what is raised."""
     begun: list[int] = []

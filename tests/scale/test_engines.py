@@ -209,6 +209,7 @@ def test_memory_is_watched_while_parts_are_solved(
     assert sorted(one.name for one in tmp_path.iterdir()) == ["people"]
 
 
+@pytest.mark.thorough
 def test_parts_that_have_no_memory_side_by_side_go_one_after_the_other(
     people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +238,7 @@ def _ended(number: int, parent: int, _: object, *, budget: Budget) -> int:
     return number
 
 
+@pytest.mark.thorough
 def test_workers_that_the_system_ends_are_done_without() -> None:
     """What it kills for want of memory is done once more, one task after the other."""
     tasks = [(number, os.getpid()) for number in range(3)]

@@ -302,6 +302,7 @@ def test_a_cut_before_the_missing_names_no_value(tmp_path: Path) -> None:
         assert verify_parts(tmp_path / "table.parquet", tmp_path / name, k=5).ok
 
 
+@pytest.mark.thorough("b")
 @pytest.mark.parametrize("absent", ["b", "c"])
 def test_rows_that_are_left_out_bind_nothing(tmp_path: Path, absent: str) -> None:
     """They may hold what no other row does, and are no rows of a part."""

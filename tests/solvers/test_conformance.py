@@ -127,12 +127,14 @@ def test_time_limit_without_incumbent(solver: str) -> None:
     assert model.first[0].value is None
 
 
+@pytest.mark.thorough("cbc")
 def test_budget_limits_the_time(solver: str, hard_knapsack: Build) -> None:
     """The budget's deadline holds when the options have no time limit."""
     result = solve_model(hard_knapsack(), solver, budget=Budget.of(1.0))
     assert result.stopped is Stopped.TIME
 
 
+@pytest.mark.thorough("highs")
 def test_node_limit_ends_the_search(solver: str, hard_knapsack: Build) -> None:
     """After so many nodes the incumbent and a bound are returned, the same ones again."""
     options = SolverOptions(node_limit=3, time_limit=60)

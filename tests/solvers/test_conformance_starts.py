@@ -32,6 +32,7 @@ def test_small_differences_are_not_overlooked(solver: str) -> None:
     assert result.objective == pytest.approx(1.0, abs=1e-7)
 
 
+@pytest.mark.thorough("cbc-maximize", "highs-maximize")
 @pytest.mark.parametrize("sense", [pyo.minimize, pyo.maximize])
 def test_start_is_accepted_and_kept(solver: str, sense: Any, hard_knapsack: Build) -> None:
     """A good start is taken, and what comes back is not worse."""
@@ -101,6 +102,7 @@ def test_start_without_continuous_values_is_completed(solver: str, hard_knapsack
     assert result.start_accepted is True
 
 
+@pytest.mark.thorough("cbc")
 def test_interrupt_returns_the_incumbent(solver: str, hard_knapsack: Build) -> None:
     """A request to stop during the search ends it with the point found so far."""
     seen: list[Progress] = []
@@ -164,6 +166,7 @@ def planted_split() -> pyo.ConcreteModel:
     return model
 
 
+@pytest.mark.thorough("cbc-interrupt")
 @pytest.mark.parametrize("limit", ["time", "interrupt"])
 def test_start_comes_back_where_nothing_better_is_found(solver: str, limit: str) -> None:
     """Whatever ends the search, a checked point at least as good as the start is held."""

@@ -175,6 +175,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Progress]:
     return told
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("bound", [2.0, pytest.param(float("-inf"), marks=pytest.mark.thorough)])
 def test_solver_that_ignores_its_limit_is_killed(bound: float, told: list[Progress]) -> None:
     """The start comes back with the last finite bound, and the next solve works."""

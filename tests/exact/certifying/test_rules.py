@@ -30,6 +30,7 @@ RULES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.thorough("reciprocal", "diverse covers")
 @pytest.mark.parametrize("name", RULES)
 def test_the_bound_without_the_rules_is_certified(name: str, tmp_path: Path) -> None:
     """It is the plain optimum, below every release that keeps the rules; the checker agrees."""

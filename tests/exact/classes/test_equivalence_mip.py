@@ -71,6 +71,7 @@ def badly_scaled(draw: st.DrawFn) -> Case:
     return Case(columns, draw(st.integers(2, 3)), loss, draw(st.booleans()))
 
 
+@pytest.mark.thorough("cbc")
 @pytest.mark.parametrize("solver", SOLVERS)
 @settings(max_examples=15)
 @given(case=badly_scaled())

@@ -228,6 +228,7 @@ def test_equals_brute_force(formulation: str, case: Case) -> None:
     assert_proves_the_optimum(case, formulation=formulation)
 
 
+@pytest.mark.thorough("bigm-9-4-2", "strengthened-9-4-2", "strengthened-8-3-0")
 @pytest.mark.parametrize(
     ("formulation", "n", "k", "seed"),
     [

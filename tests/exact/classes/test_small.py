@@ -199,6 +199,7 @@ def test_long_windows_equal_set_partitioning(seed: int, k: int) -> None:
         assert result.objective == pytest.approx(solution.objective, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.thorough("0")
 @pytest.mark.parametrize("seed", range(4))
 def test_windows_equal_big_m(seed: int) -> None:
     """The paper's model knows nothing of sets."""
@@ -271,6 +272,7 @@ def test_losses_far_below_the_costliest_set_are_told_apart() -> None:
     assert groups_of(Classes(result.labels)) == ((0, 2), (1, 3), (4, 5, 6))
 
 
+@pytest.mark.thorough("2")
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_duals_of_sets_of_k_rows_hold_for_all_sets(k: int) -> None:
     """They are worth the linear relaxation over all classes, and no class undercuts them."""

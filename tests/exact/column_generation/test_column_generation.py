@@ -258,6 +258,7 @@ def test_other_problems_are_refused(change: dict[str, Any], reason: str) -> None
     assert caught.value.remedy
 
 
+@pytest.mark.thorough
 def test_too_many_listed_sets_are_refused() -> None:
     """A loss without tables on a table of many records is no work for a list of all sets."""
     problem = Problem(census(60, 3, 0), 3, objective=PRODUCT.objective)
@@ -265,6 +266,7 @@ def test_too_many_listed_sets_are_refused() -> None:
         column_generation(problem)
 
 
+@pytest.mark.thorough("recoding1")
 @pytest.mark.parametrize("recoding", [EquivalenceClasses(), Freeform()])
 def test_time_ends_it_with_release_and_bound(recoding: EquivalenceClasses | Freeform) -> None:
     """Within a short time there is a checked release; the bound is of the rounds so far."""
@@ -318,6 +320,7 @@ def test_same_seed_same_result(recoding: EquivalenceClasses | Freeform) -> None:
     assert first.trace == second.trace
 
 
+@pytest.mark.thorough
 def test_little_memory_costs_proofs_and_no_truth() -> None:
     """Of fewer sets than a target has the bound still holds, and what it takes is said."""
     problem = Problem(census(40, 4, seed=3, mixed=True), 4)
@@ -400,6 +403,7 @@ def test_mixed_classes_of_census() -> None:
     assert solution.objective == pytest.approx(31.850, abs=1e-3)
 
 
+@pytest.mark.thorough("50-5-42.9735")
 @pytest.mark.shared_data
 @pytest.mark.parametrize(("n", "k", "optimum"), COVERS_OF_CENSUS)
 def test_covers_of_census(n: int, k: int, optimum: float) -> None:

@@ -154,6 +154,7 @@ def test_equals_brute_force_on_seven_records(k: int, seed: int) -> None:
     assert_proves(case, problem, case.cover_optimum(), formulation="freeform")
 
 
+@pytest.mark.thorough
 @settings(max_examples=30)
 @given(case=cases(largest=6, suppression=False, attributes=2), data=st.data())
 def test_degrees_of_their_own(case: Case, data: st.DataObject) -> None:

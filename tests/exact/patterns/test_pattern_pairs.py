@@ -68,6 +68,7 @@ def test_prices_of_records_are_a_bound_and_no_group_is_cheaper(data: st.DataObje
     assert (groups.reduced_costs(pairs.duals) >= -1e-9).all()
 
 
+@pytest.mark.thorough
 @given(data=st.data())
 def test_groups_that_exceed_their_prices_by_more_are_left_out_and_no_others(
     data: st.DataObject,

@@ -62,6 +62,7 @@ def test_proves_what_brute_force_finds(case: PatternCase) -> None:
     assert found.bound.value == best
 
 
+@pytest.mark.thorough
 @settings(max_examples=25, deadline=None)
 @given(pattern_cases(most_records=7).map(plain), st.integers(1, 3))
 def test_small_kernels_and_batches_change_nothing(case: PatternCase, size: int) -> None:
@@ -184,6 +185,7 @@ def test_weights_of_columns_are_paid() -> None:
     assert found.objective == pytest.approx(tenfold.objective / 10)
 
 
+@pytest.mark.thorough("cbc")
 @pytest.mark.parametrize("solver", ["cbc", "scip"])
 def test_other_solvers_prove_the_same(solver: str) -> None:
     """CBC always, SCIP where it is installed."""

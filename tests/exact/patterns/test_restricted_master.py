@@ -235,6 +235,7 @@ def obeys_the_rules(duals: PatternDuals, amounts: np.ndarray) -> bool:
     )
 
 
+@pytest.mark.thorough
 def test_a_greedy_release_comes_near_the_optimum() -> None:
     """Between the proven optimum and the release that it began with, well below the latter."""
     problem = hard_pattern_problem(60)
@@ -295,6 +296,7 @@ def test_an_interrupt_ends_it() -> None:
     assert after.tolist() == before.tolist()
 
 
+@pytest.mark.thorough
 @settings(max_examples=8, deadline=None)
 @given(pattern_cases(most_records=6))
 def test_small_releases_stay_releases(case: PatternCase) -> None:

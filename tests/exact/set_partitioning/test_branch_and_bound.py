@@ -122,6 +122,7 @@ def test_targets_below_the_optimum_are_bounds(solver: str | None) -> None:
     assert again.bound == pytest.approx(found.value, rel=1e-6)
 
 
+@pytest.mark.thorough("coverage1-None")
 @pytest.mark.parametrize("solver", ["highs", None])
 @pytest.mark.parametrize("coverage", [[1, 1, 1, 1, 1], [3, 3, 3, 3, 3]])
 def test_pools_without_a_selection_say_so(coverage: list[int], solver: str | None) -> None:
@@ -166,6 +167,7 @@ def test_large_pools_of_covers_are_left_to_a_solver() -> None:
     assert limited.bound <= answer.value
 
 
+@pytest.mark.thorough("highs")
 @pytest.mark.parametrize("solver", ["highs", None])
 def test_work_is_counted_by_columns(solver: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nodes of many columns, and columns that the solver is given, take more of what is allowed."""
@@ -203,6 +205,7 @@ def test_work_is_counted_by_columns(solver: str | None, monkeypatch: pytest.Monk
         assert fewer == 1 < calls
 
 
+@pytest.mark.thorough
 def test_a_bound_known_in_the_middle_of_a_search_closes_nodes() -> None:
     """A search that learns the optimum from elsewhere proves it in fewer nodes, and asks once."""
     columns, coverage = columns_of(10, (3, 4)), np.ones(10, np.int64)
@@ -249,6 +252,7 @@ def test_the_same_seed_gives_the_same_answer() -> None:
     assert (first.bound, first.cuts) == (second.bound, second.cuts)
 
 
+@pytest.mark.thorough
 def test_a_search_that_may_hold_little_proves_as_much() -> None:
     """It goes on depth first without cuts, and says so; cut short, its bound holds."""
     rng = np.random.default_rng(4)

@@ -105,6 +105,7 @@ def same(one: ChainRun, other: ChainRun) -> bool:
     return links[0] == links[1] and labels_of(one.solution) == labels_of(other.solution)
 
 
+@pytest.mark.thorough
 @pytest.mark.crossed
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize("links", [1, 2, 7])

@@ -67,6 +67,7 @@ def assert_conforms(case: Case, name: str) -> None:
         assert solution.objective == pytest.approx(best, rel=1e-5, abs=1e-6)
 
 
+@pytest.mark.thorough("local search")
 @pytest.mark.parametrize("name", FAST)
 @settings(max_examples=40)
 @given(case=cases())

@@ -59,6 +59,7 @@ APPENDIX_C = [
 ]
 
 
+@pytest.mark.thorough("set-partition-cbc")
 @pytest.mark.parametrize(
     ("subsolver", "solver"),
     [
@@ -178,6 +179,7 @@ def test_both_engines_find_the_same_classes(case: Case, variant: dict[str, Any])
     _compare_engines(case.problem(), {"S": 2, **variant})
 
 
+@pytest.mark.thorough("{'boundary': 30}")
 @pytest.mark.parametrize("variant", _VARIANTS[:-1], ids=str)
 def test_both_engines_on_a_larger_table(variant: dict[str, Any]) -> None:
     """Ties and windows of many sizes."""
@@ -278,6 +280,7 @@ def test_a_window_without_diversity_takes_in_more_records() -> None:
     assert run(mixed, S=2).solution.objective == run(mixed, S=2, compiled=False).solution.objective
 
 
+@pytest.mark.thorough
 def test_a_forced_timeout_leaves_links_unproven() -> None:
     """The start is used where time ends, the rest is cut, and the release is valid."""
     problem = census(150, 5, attributes=8)

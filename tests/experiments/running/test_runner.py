@@ -186,6 +186,7 @@ methods = [{method = "mondrian"}, {method = "mondrian", options = {strict = fals
 """
 
 
+@pytest.mark.thorough
 def test_a_killed_experiment_goes_on(
     small: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

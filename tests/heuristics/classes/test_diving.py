@@ -96,6 +96,7 @@ def test_sets_of_a_bound_are_a_release(seed: int, n: int, k: int, name: str, rep
     assert bound.value <= solution.objective + 1e-9
 
 
+@pytest.mark.thorough
 def test_a_large_table_starts_from_the_sets_of_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """The release loses less than without them, more effort no more, and the bound stays."""
     monkeypatch.setattr(starts, "_SEVERAL", 60)
@@ -127,6 +128,7 @@ def test_a_limit_waits_for_no_bound() -> None:
     assert asked(limited=True) is program
 
 
+@pytest.mark.thorough
 def test_a_dive_goes_on_with_the_program_of_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run solves one program, whose sets are classes of the table in the search's own order."""
     monkeypatch.setattr(starts, "_SEVERAL", 60)

@@ -123,6 +123,7 @@ def test_equal_to_the_plain_algorithms(case: Case, label: str) -> None:
     assert sets_of(RUNS[label](problem)) == expected_sets(problem, REFERENCES[label])
 
 
+@pytest.mark.thorough("150-5-sort-greedy")
 @pytest.mark.crossed
 @pytest.mark.parametrize("label", REFERENCES)
 @pytest.mark.parametrize(("n", "k"), [(14, 4), (14, 8), (14, 10), (14, 14), (40, 21), (150, 5)])
@@ -371,6 +372,7 @@ def test_narrow_records_choose_first() -> None:
     assert sets_of(by_loss) == sets_of(worded(pairs))
 
 
+@pytest.mark.thorough
 def test_single_precision_is_close(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large tables keep their weights in single precision and lose next to nothing by it."""
     problem = Problem(census(200, 6, seed=4), 2, recoding=Freeform())

@@ -77,6 +77,7 @@ def test_a_part_of_a_table_keeps_domains_and_losses(case: Case, data: st.DataObj
         assert np.array_equal(mine, theirs)
 
 
+@pytest.mark.thorough
 def test_processes_give_what_one_process_gives(people: Problem) -> None:
     """Two jobs, one job: the same cover; the parts and the method are told."""
     one, two = (solve_in_parts(people, ring, part=30, jobs=jobs, order="snake") for jobs in (1, 2))

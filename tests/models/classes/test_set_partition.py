@@ -339,6 +339,7 @@ def test_losses_that_fall_need_large_classes() -> None:
     check_optimum(problem, -25.0)
 
 
+@pytest.mark.thorough
 def test_sample_of_twenty_persons() -> None:
     """The sample of Liang & Samavi with k = 3 has 21,489 sets and the optimum 13.5."""
     problem = Problem(load_instance("person20"), 3)

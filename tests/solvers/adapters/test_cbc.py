@@ -47,6 +47,7 @@ def impostor(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None
     monkeypatch.setattr(adapter, "_program", lambda: str(program))
 
 
+@pytest.mark.thorough
 def test_process_that_ignores_its_limit_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,6 +61,7 @@ def test_process_that_ignores_its_limit_is_killed(
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_cbc_does_not_outlive_its_parent(tmp_path: Path) -> None:
     """Whoever kills the parent ends CBC too, and the model's file goes with it."""
     script = tmp_path / "orphan.py"

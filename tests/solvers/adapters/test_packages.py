@@ -79,6 +79,7 @@ def test_licences() -> None:
     assert (none.licensed, none.licence, none.reason) == (False, "none", "expired in May. Buy it")
 
 
+@pytest.mark.thorough
 def test_probe_that_fails_or_hangs_is_no_licence(monkeypatch: pytest.MonkeyPatch) -> None:
     """A library that does not load and a server that does not answer end in a reason."""
     failed = package_availability("pytest", "x", broken)
