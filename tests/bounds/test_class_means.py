@@ -109,7 +109,7 @@ def test_terms_are_exact(given_table: list[list[float]], k: int) -> None:
             assert charged <= exact_cost(table, group) * (1 + Fraction(1, 10**12))
 
 
-@pytest.mark.thorough("3")
+@pytest.mark.thorough
 @pytest.mark.parametrize("k", [3, 8])
 def test_much_of_the_gap_is_closed(k: int) -> None:
     """The bound is far above that of nearest records, and near a good release."""

@@ -108,6 +108,7 @@ def test_few_records_are_searched_without_the_solver(solver: str) -> None:
     assert any("a search without one took its place" in remark for remark in found.trace)
 
 
+@pytest.mark.thorough("exit-recoding2-auto", "exhausted-recoding3-auto")
 @pytest.mark.crossed
 @pytest.mark.parametrize(
     ("recoding", "formulation"),

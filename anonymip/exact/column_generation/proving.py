@@ -94,12 +94,15 @@ class Proof:
         run, settings = self._run, self._settings
         few = self._left <= CUTTING.at_once
         if not few and not run.is_closed(settings.gap):
+            before = run.loss
             self._improver.after_cuts(relaxed)
+            if run.rules.freeform and run.loss < before and self._goes_on():
+                self._left = self._sets_left(relaxed)
         if relaxed.centre is None or run.incumbent is None or not self._goes_on():
             return
         self._last, self._searched = relaxed, few
-        if run.rules.freeform:
-            # A solver takes their pools as a whole.
+        if run.rules.freeform and self._left > CUTTING.few:
+            # A solver takes their pools as a whole, which takes long where they are large.
             self._improve()
         self._try_targets(relaxed, relaxed.centre)
         self._improve()
