@@ -461,10 +461,15 @@ def _proven(table: Table, value: int, loss: Fraction | None) -> Fraction:
 
 
 def _aim(table: Table, known: Bound, loss: Fraction | None) -> Fraction:
-    """Return what is to be proven: the loss if it is known to be optimal, else the known bound."""
+    """Return what is to be proven: the loss if it is known to be optimal, else the known bound.
+
+    That is raised to a multiple of the unit, as losses are: with few of them the next one below may
+    be far off.
+    """
     if loss is not None and closes_gap(float(loss), known.value):
         return loss
-    return Fraction(math.floor(Fraction(known.value) * table.unit), table.unit)
+    aim = Fraction(math.ceil(Fraction(known.value) * table.unit), table.unit)
+    return aim if loss is None else min(aim, loss)
 
 
 def _with_tree(
