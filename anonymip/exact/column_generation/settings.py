@@ -93,8 +93,8 @@ class CuttingNumbers:
     looked_at: int = 2_000_000
     #: So few are searched sooner than a better release is found.
     at_once: int = 2_000
-    #: Part of the steps of a search for a better release that have to gain before all are made:
-    #: 200 records with k = 3 took seven seconds, of which cuts and proof took one.
+    #: Part of the steps of a search for a better release that is made before cuts, and again while
+    #: it gains: 200 records with k = 3 took seven seconds, of which cuts and proof took one.
     tried: float = 0.1
 
 
