@@ -37,6 +37,8 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any
 
+_LARGEST = Fraction(sys.float_info.max)
+
 
 class Rejected(Exception):
     """Why a certificate proves nothing."""
@@ -147,8 +149,9 @@ class Table:
         """Return the weighted squared distance of two records."""
         pairs = zip(self.weights, self.points[row], self.points[other], strict=True)
         parts = sum(weight * (one - two) ** 2 for weight, one, two in pairs) * self.scale
-        demand(parts.denominator == 1, "a squared distance is no multiple of the unit")
-        demand(int(parts) % self.sizes == 0, "a class can lose no multiple of the unit")
+        # A class loses one s-th of these, s being its number of records.
+        share = parts / (self.sizes * (self.scale // self.unit))
+        demand(share.denominator == 1, "a class can lose no multiple of the unit")
         return int(parts)
 
     def set_cost(self, members: Any) -> int:
@@ -414,6 +417,7 @@ def check(certificate: Any) -> tuple[Fraction | None, Fraction]:
         loss = Fraction(table.release_loss(certificate["release"]), table.scale)
         demand(loss == Fraction(certificate["loss"]), "the release does not lose what is said")
         demand(bound <= loss, "the release loses less than the bound")
+    demand(max(abs(bound), loss or 0) < _LARGEST, "loss or bound are larger than floats")
     # Releases below the bound lose at most this, the largest multiple of the unit below it.
     goal = (math.ceil(bound * table.unit) - 1) * (table.scale // table.unit)
     proof = certificate["proof"]
@@ -428,7 +432,9 @@ def check(certificate: Any) -> tuple[Fraction | None, Fraction]:
 
 def sentence(loss: Fraction | None, bound: Fraction) -> str:
     """Return loss and bound in words, the bound never rounded up."""
-    digits = 5 - math.floor(math.log10(abs(bound))) if bound else 0
+    # Of whole numbers, which may be larger than floats.
+    power = math.log10(abs(bound.numerator) or 1) - math.log10(bound.denominator)
+    digits = 5 - math.floor(power)
     below = math.floor(bound * Fraction(10) ** digits) / Fraction(10) ** digits
     # What is proven to the end is printed as the loss is.
     printed = f"{float(bound if loss == bound else below):.6g}"

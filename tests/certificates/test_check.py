@@ -16,7 +16,18 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonymip import SSE, Attribute, Bound, Freeform, Microdata, Problem, WeightedLoss, objective
+from anonymip import (
+    SSE,
+    Attribute,
+    Bound,
+    Freeform,
+    Microdata,
+    Problem,
+    WeightedLoss,
+    certify,
+    objective,
+    solve,
+)
 from anonymip.certificates import ColumnPool, CutDual, DualProof
 from anonymip.certificates.check import Duals, Rejected, Table, check, search, sentence
 from anonymip.certificates.exact_loss import exact_problem, simple_fraction, uncertifiable
@@ -252,6 +263,7 @@ def test_numbers_lie_as_far_apart_as_in_the_table(ages: list[float], publish: An
         ("1", "0", "loss 1; no release below 0 exists."),
         (None, "1/3000000", "no release below 3.33333e-07 exists."),
         (None, "123456789/10", "no release below 1.23456e+07 exists."),
+        (None, f"1/{10**400}", "no release below 0 exists."),
     ],
 )
 def test_bounds_are_printed_rounded_down(loss: str | None, bound: str, said: str) -> None:
@@ -292,6 +304,19 @@ def small_certificate(recoding: str) -> dict[str, Any]:
     return sealed(content)
 
 
+@pytest.mark.parametrize("claimed", ["2", "32/15"])
+def test_squares_are_multiples_of_the_unit(claimed: str) -> None:
+    """A unit that is too large would raise the bound to a multiple that no release is."""
+    data = Microdata(pd.DataFrame({"x": [0, 1, 3, 4, 7, 8, 8]}), (Attribute("x"),))
+    solution = solve(Problem(data, k=2, objective=SSE("none")), "column-generation")
+    content = json.loads(json.dumps(certify(solution).content))
+    assert check(content) == (Fraction(5, 3), Fraction(5, 3))
+    content |= {"bound": claimed, "release": None, "loss": None}
+    for unit in (1, 5, 15, 30):
+        with pytest.raises(Rejected, match=r"no multiple of the unit|do not reach the bound"):
+            check({**content, "problem": {**content["problem"], "unit": unit}})
+
+
 @pytest.mark.parametrize("recoding", ["classes", "freeform"])
 def test_a_small_proof_by_hand(recoding: str) -> None:
     """It is accepted with its release and without, and for no bound above 4."""
@@ -320,6 +345,7 @@ CHANGES: list[tuple[str, tuple[str | int, ...], Any, str]] = [
     ("classes", ("loss",), "5", "does not lose what is said"),
     ("classes", ("loss",), "3", "does not lose what is said"),
     ("classes", ("bound",), "5", "the release loses less than the bound"),
+    ("classes", ("bound",), "-1e400", "loss or bound are larger than floats"),
     ("classes", ("release",), [[0, 1]], "the release lacks records"),
     ("classes", ("release",), [[0], [1, 2, 3]], "fewer than k records"),
     ("classes", ("release",), [[0, 1], [1, 2, 3]], "in too few or too many sets"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
 import anonymip
 from anonymip import Solution
-from anonymip.certificates.check import check
+from anonymip.certificates.check import Rejected, check
 from tests.fuzzing.judge.asked import Asked
 from tests.fuzzing.judge.releases import differs
 from tests.fuzzing.package import judged
@@ -41,3 +43,11 @@ def check_certificate(found: Any, asked: Asked, reference: Any, solution: Soluti
         found.fault(f"{what}: loss {float(loss)!r}, the judge has {float(exact)!r}")
     if reference.bound_is_false(bound):
         found.fault(f"{what}: bound {float(bound)!r} above the optimum")
+    # A coarser unit would raise the bound to its next multiple.
+    for unit in (1, max(1, content["problem"]["unit"] // 2)):
+        claimed = Fraction(math.floor(bound * unit) + 1, unit)
+        asked_for = {**content["problem"], "unit": unit}
+        forged = {**content, "problem": asked_for, "release": None, "bound": str(claimed)}
+        with suppress(Rejected):
+            if reference.bound_is_false(check(forged)[1]):
+                found.fault(f"{what}: {claimed} passes with the unit 1/{unit}")
