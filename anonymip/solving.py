@@ -419,6 +419,11 @@ def _refuse_foreign(solution: object, problem: Problem, method: str) -> None:
             f"method {method} did not return a Solution of the problem it was given",
             remedy="Return Solution.of(problem, assignment, method=...)",
         )
+    if solution.bound is not None and solution.bound.proof == "certified":
+        raise AnonymipError(
+            f"method {method} calls its bound certified, and there is no certificate",
+            remedy="Call it an argument, which is taken on your word; certify() proves what it can",
+        )
     checked = Solution.of(problem, solution.assignment, method=method, bound=solution.bound)
     same = same_loss(checked.objective, solution.objective)
     if not same or checked.is_optimal != solution.is_optimal:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from types import FunctionType
 from typing import TypeVar
 
 from anonymip.errors import InputError, UnsupportedObjective, unknown_name
@@ -157,7 +159,7 @@ def register_method(
 
     The function takes a problem, and the keywords ``budget``, ``seed``, those in `takes` and its
     options; it returns a :class:`~anonymip.Solution`, best made by :meth:`Solution.of`, which
-    checks it.
+    checks it. Where its file or notebook cell is run again, it takes its own place.
 
     Raises
     ------
@@ -173,13 +175,23 @@ def register_method(
     ...     labels = np.zeros(problem.n, dtype=int)
     ...     return Solution.of(problem, Classes(labels), method="one-class")
     """
-    # Not all of METHODS is asked: a package may be registering while it is looked up there.
-    if name in _methods or name in _OUTSIDE.known():
-        raise InputError(f"there is a method {name!r} already", remedy="Choose another name")
     _refuse_role(role)
 
     def register(function: Registered) -> Registered:
+        known = _methods.get(name)
+        # Not all of METHODS is asked: a package may be registering while it is looked up there.
+        if name in _OUTSIDE.known() or (known and not _is_same(known.target, function)):
+            raise InputError(f"there is a method {name!r} already", remedy="Choose another name")
         _methods[name] = MethodSpec(name, recoding, role, function, source, needs, takes, options)
         return function
 
     return register
+
+
+def _is_same(known: object, function: object) -> bool:
+    """Return whether both are the function of the same lines, which were run again."""
+    if not (isinstance(known, FunctionType) and isinstance(function, FunctionType)):
+        return False
+    files = [os.path.realpath(one.__code__.co_filename) for one in (known, function)]
+    together = known.__module__ == function.__module__ or files[0] == files[1]
+    return together and known.__qualname__ == function.__qualname__

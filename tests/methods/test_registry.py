@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ import pytest
 
 from anonymip import (
     METHODS,
+    AnonymipError,
+    Bound,
     Classes,
     Diversity,
     InputError,
@@ -24,6 +27,7 @@ from anonymip import (
     UnsupportedObjective,
     compare,
     load_instance,
+    load_objective,
     register_method,
     solve,
 )
@@ -245,12 +249,53 @@ def test_method_from_outside(health: Problem) -> None:
     assert "pairs" in METHODS
 
 
+def one_class(problem: Problem, *, budget: Any = None, seed: int = 0) -> Solution:
+    """Return the trivial release, which it calls certified."""
+    del budget, seed
+    solution = Solution.of(problem, Classes(np.zeros(problem.n, np.int32)), method="one-class")
+    return solution.with_bound(Bound(solution.objective, "made up", "certified"))
+
+
+@pytest.mark.usefixtures("clean_registry")
+def test_a_file_that_registers_a_method_may_be_run_again(tmp_path: Path) -> None:
+    """It takes the place of its own method, a function of another file does not."""
+    file = tmp_path / "plug_in.py"
+    file.write_text(PLUG_IN)
+    for _ in range(2):
+        assert load_objective(f"{file}:twice").name == "twice"
+    assert "again" in METHODS
+    (tmp_path / "other.py").write_text(PLUG_IN)
+    with pytest.raises(InputError, match="there is a method 'again' already"):
+        load_objective(f"{tmp_path / 'other.py'}:twice")
+
+
+PLUG_IN = """
+from anonymip import Classes, Solution, register_method
+
+@register_method("again")
+def again(problem, *, budget=None, seed=0):
+    return Solution.of(problem, Classes([0] * problem.n), method="again")
+
+def twice(record):
+    return 2 * record.width["age"]
+"""
+
+
+@pytest.mark.false_bounds
+@pytest.mark.usefixtures("clean_registry")
+def test_no_method_calls_its_own_bound_certified(health: Problem) -> None:
+    """What a certificate proves is said by what makes certificates."""
+    register_method("one-class")(one_class)
+    with pytest.raises(AnonymipError, match="there is no certificate"):
+        solve(health, "one-class")
+
+
 @pytest.mark.usefixtures("clean_registry")
 def test_registered_names_and_roles_are_checked() -> None:
     """A taken name and an unknown role are refused, and nothing is registered."""
     before = list(METHODS)
     with pytest.raises(InputError, match="there is a method 'mondrian' already"):
-        register_method("mondrian")
+        register_method("mondrian")(one_class)
     with pytest.raises(InputError, match="unknown role 'magic'"):
         register_method("new", role="magic")
     assert list(METHODS) == before

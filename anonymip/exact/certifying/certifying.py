@@ -59,8 +59,8 @@ class CertifyingNumbers:
     rise: float = 0.1  # share of what is left that cuts must prove; otherwise the node is split
     starts: int = 20  # of the local search for cuts of each shape
     tried: int = 8  # splits whose two sides are tried before one is chosen
-    #: What is left to prove, as a share of the goal, that more digits of the duals may prove.
-    digits: float = 1e-7
+    #: More digits of the duals may prove what is left where it is so small a part of the goal.
+    digits: int = 10**7
     nodes: int = 5_000  # that end a proof by a tree
     whole: float = 1e-6  # shares this near to whole numbers are whole
     few: int = 40  # distinct records up to which the checker's own search beats loading a kernel
@@ -101,9 +101,9 @@ def prove_by_tree(sets: Sets, goal: int, budget: Budget) -> tuple[dict[str, Any]
         budget.report("proving by a tree", done=nodes, bound=value / scale)
         if nodes > NUMBERS.nodes:
             return root.node, value
-        if goal - value < NUMBERS.digits * abs(goal):
+        if (goal - value) * NUMBERS.digits < abs(goal):
             exact = refined(relaxed, splits, goal, budget)
-            if exact is not None and goal - exact.value < (goal - value) / 2:
+            if exact is not None and 2 * (goal - exact.value) < goal - value:
                 relaxed.node["next"] = exact.node
                 wait(exact, splits)
                 continue

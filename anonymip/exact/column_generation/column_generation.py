@@ -18,6 +18,7 @@ from anonymip.exact.column_generation.proving import Proof
 from anonymip.exact.column_generation.run import Run
 from anonymip.exact.column_generation.settings import FEW, WORK, Settings, Work
 from anonymip.exact.failed_solver import FAILURES, cheap_release
+from anonymip.exact.trust import TOO_FINE, is_too_fine
 from anonymip.heuristics.growing.raised_price import solve_within_limit
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
@@ -186,8 +187,10 @@ def column_generation(
             remedy="Loosen a rule, or give it more time",
         )
     within = closes_gap(run.loss, run.lower) and not gap
-    if within and stopped is Stopped.GAP and not run.is_closed(gap):
-        run.trace.append("some releases lose as much up to what the proof resolves")
+    fine = not (gap or bound_only) and is_too_fine(problem, run.loss, by_cells=False)
+    if (within or fine) and stopped is Stopped.GAP and not run.is_closed(gap):
+        same = "some releases lose as much up to what the proof resolves"
+        run.trace.append(same if within else TOO_FINE)
         known = cheap_release(problem, budget, seed)
         if known is not None:
             run.offer(known.assignment)

@@ -93,7 +93,17 @@ class SSE(MembersObjective):
             unit = high - low
         else:
             unit = 1.0
+        if unit and not _SMALLEST < unit < _LARGEST:
+            raise InputError(
+                f"SSE: the values of {microdata.names[attribute]!r} spread by {unit:g}, the square "
+                "of which is no number",
+                remedy="Give them in another unit",
+            )
         return unit or 1.0
+
+
+#: What values may be divided by; the squares of others are 0 or infinite.
+_SMALLEST, _LARGEST = 1e-150, 1e150
 
 
 #: Of the tables in use: a heuristic asks for the loss of a class some hundred thousand times.
@@ -108,5 +118,13 @@ def _deviations(microdata: Microdata) -> tuple[float, ...]:
         # column: sums of a whole table at once are rounded otherwise.
         values = microdata.values
         columns = (values[:, a] - values[:, a].min() for a in range(values.shape[1]))
-        known = _known[microdata] = tuple(float(np.std(column)) for column in columns)
+        known = _known[microdata] = tuple(map(_deviation, columns))
     return known
+
+
+def _deviation(above: Floats) -> float:
+    """Return the standard deviation of values from 0 on, however large or small they are."""
+    width = above.max()
+    if _SMALLEST < width < _LARGEST or not width:
+        return float(np.std(above))
+    return float(width * np.std(above / width))

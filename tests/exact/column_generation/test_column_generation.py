@@ -420,3 +420,14 @@ def test_columns_that_leave_rows_uncovered_are_no_release() -> None:
     columns = Columns(np.array([0, 2, 4]), np.array([0, 1, 2, 3], np.int32), np.ones(2))
     assert not run.offer_columns(columns, np.array([1, 1]))
     assert run.incumbent is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_losses_below_the_tolerances_are_compared_exactly(seed: int) -> None:
+    """Two clusters a billion apart: what their classes lose is too little for a linear program."""
+    rng = np.random.default_rng(seed)
+    values = rng.choice([0.0, 1e9], 12) + rng.integers(0, 40, 12) / 8
+    problem = Problem(Microdata(pd.DataFrame({"x": values}), (Attribute("x"),)), 3)
+    solution = column_generation(problem)
+    assert solution.objective == pytest.approx(equivalence_mip(problem).objective)
+    assert solution.is_optimal
