@@ -17,6 +17,7 @@ from anonymip.errors import InputError, gap_text
 from anonymip.privacy.checks import (
     class_sizes,
     covers,
+    declarations,
     loss_claims,
     mask_checks,
     promises,
@@ -27,7 +28,7 @@ from anonymip.privacy.checks import (
 from anonymip.privacy.graph.consistency import PublishedMatches
 from anonymip.privacy.reading.hierarchies import Nodes, Paths
 from anonymip.privacy.reading.keys import weights_of
-from anonymip.privacy.reading.original import Inputs, Original, Schema, domain_problems, read_inputs
+from anonymip.privacy.reading.original import Inputs, Original, domain_problems, read_inputs
 from anonymip.privacy.reading.published import (
     PublishedTable,
     baggage_problems,
@@ -207,8 +208,8 @@ def verify(
     manifest
         The manifest, its path, or None: the file ``<release>.manifest.json``.
     schema
-        Path of the original's schema (TOML): roles, kinds and domains are then compared with it,
-        and its domains are used for the loss.
+        Path of the original's schema (TOML): roles, kinds, domains and unit are then compared
+        with it, and its domains are used for the loss.
     k
         A k to insist on, beside the one that the manifest claims.
     separator, encoding, decimal
@@ -252,7 +253,7 @@ def verify(
     )
     claims, records = inputs.manifest, inputs.records
     findings = _Findings(claims, inputs.hierarchies)
-    _check_declarations(findings, inputs.schema)
+    _check_declarations(findings, inputs)
     findings.note(*digest_finding(release, claims.table.sha256))
     try:
         table = read_table(
@@ -292,7 +293,7 @@ def verify(
     return _result(findings)
 
 
-def _check_declarations(findings: _Findings, schema: Schema | None) -> None:
+def _check_declarations(findings: _Findings, inputs: Inputs) -> None:
     manifest = findings.manifest
     problems = []
     if manifest.k < 2:
@@ -313,19 +314,7 @@ def _check_declarations(findings: _Findings, schema: Schema | None) -> None:
         lacking = " and no ".join(manifest.caveats.unsaid)
         read_as = " and ".join(UNSAID[key] for key in manifest.caveats.unsaid)
         findings.note(f"Not said: the manifest has no {lacking}: {read_as}.")
-    if schema is None:
-        findings.note("Not checked: the roles of the columns, since no schema was given.")
-        return
-    problems = []
-    for column in manifest.columns:
-        role, kind = schema.role_of(column.name), schema.kinds.get(column.name)
-        if role is not None and role != column.role:
-            problems.append(
-                f"Column {column.name!r} is {role} in the schema but {column.role} in the manifest."
-            )
-        elif role == "quasi-identifier" and kind not in (None, column.kind):
-            problems.append(f"Column {column.name!r} is {kind} in the schema, not in the manifest.")
-    findings.note("Roles and kinds of the columns are those of the schema.", problems)
+    findings.note(*declarations.schema_finding(manifest, inputs.schema, inputs.records))
 
 
 def _check_release(findings: _Findings, table: TextTable, inputs: Inputs) -> None:

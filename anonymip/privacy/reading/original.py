@@ -45,6 +45,8 @@ class Original:
     units: TextColumn | None = None
     #: (n,) texts of the columns in whose place there are pseudonyms; null where no id is.
     ids: Mapping[str, TextColumn] = field(default_factory=dict)
+    #: Columns of which the schema declares another domain than the manifest.
+    other_domains: frozenset[str] = frozenset()
 
     @property
     def n(self) -> int:
@@ -99,6 +101,12 @@ def encode_original(
         for column in manifest.quasi_identifiers
     )
     missing = [missing_in(table.columns[column.name], tokens) for column in columns]
+    other = frozenset(
+        column.name
+        for column, absent in zip(manifest.quasi_identifiers, missing, strict=True)
+        # A missing value may be a category, which neither needs to declare.
+        if _declares_another(schema, column, {manifest.table.label} if absent.any() else set())
+    )
     columns = tuple(
         _with_label(column, manifest) if absent.any() else column
         for column, absent in zip(columns, missing, strict=True)
@@ -132,7 +140,7 @@ def encode_original(
     for name in manifest.pseudonyms:
         one = table.columns[name]
         ids[name] = _selected(replace(one, null=missing_in(one, (*tokens, ""))), rows)
-    return Original(columns, tuple(levels), codes, untouched, rows, dropped, units, ids)
+    return Original(columns, tuple(levels), codes, untouched, rows, dropped, units, ids, other)
 
 
 def domain_problems(original: Original) -> list[str]:
@@ -163,6 +171,14 @@ def _with_domain(column: Column, schema: Schema | None, nodes: Nodes | None) -> 
         return column
     domain = read_domain(column.name, column.kind, schema.domains[column.name], column.scale)
     return replace(column, domain=domain)
+
+
+def _declares_another(schema: Schema | None, column: Column, beside: set[str]) -> bool:
+    """Return whether a schema declares a domain that is not the manifest's and what is `beside`."""
+    if schema is None or column.name not in schema.domains or column.kind == "hierarchical":
+        return False
+    declared, given = _with_domain(column, schema, None).domain or (), column.domain or ()
+    return {*declared, *beside} != {*given, *beside}
 
 
 def _with_label(column: Column, manifest: Manifest) -> Column:
