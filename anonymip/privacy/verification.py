@@ -196,10 +196,9 @@ def verify(
     number of rows; the grammar and the domain of every cell; the
     size of every class, or the matches that every record keeps in a cover (k disjoint assignments
     in a freeform release); the mask of its stars, or the levels of its columns; the diversity and
-    the caps that are promised; that every class holds k units, where k counts these and the
-    original has their column; that the original records
-    can be handed out one to one to published rows that contain them and show their sensitive and
-    kept values; the loss; bound, gap and status.
+    the caps that are promised; that every class holds k units, where k counts these; that the
+    original records can be handed out one to one to published rows that contain them and show their
+    sensitive and kept values; the loss; bound, gap and status.
 
     Parameters
     ----------
@@ -359,7 +358,7 @@ def _check_classes(findings: _Findings, published: PublishedTable, k: int | None
 def _check_units(
     findings: _Findings, published: PublishedTable, records: Original, k: int | None
 ) -> None:
-    """Whether every class holds k units, as far as the original has them."""
+    """Whether every class holds k units, which the original has to show."""
     manifest, claimed = findings.manifest, max(findings.manifest.k, k or 0)
     unit = repr(manifest.unit)
     shown = published.pseudonyms.get(str(manifest.unit))
@@ -371,10 +370,11 @@ def _check_units(
         )
         return
     if records.units is None:
-        findings.note(
-            f"Not checked: that every class holds {claimed} units, since the original has no "
-            f"column {unit}; it was checked that every class has so many rows."
+        missing = (
+            f"The original has no column {unit}, whose values k counts: that every class holds "
+            f"{claimed} of them cannot be checked. Give the original with this column."
         )
+        findings.note("", [missing])
         return
     in_order = manifest.order == "kept"
     problems = units.unit_problems(
