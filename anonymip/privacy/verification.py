@@ -331,7 +331,7 @@ def _check_release(findings: _Findings, table: TextTable, inputs: Inputs) -> Non
     findings.note("The release carries nothing beside its table.", baggage_problems(table, labels))
     findings.note(
         f"There is one published row per original record{class_sizes.but_for(manifest)}.",
-        class_sizes.count_problems(table, manifest, records),
+        class_sizes.count_problems(table, manifest, source, records),
     )
     published, problems = parse_release(table, manifest, findings.hierarchies)
     findings.note("Every cell follows the grammar.", problems)
@@ -551,7 +551,10 @@ def _check_content(findings: _Findings, published: PublishedTable, records: Orig
             loss_claims.star_cost_problems(manifest, manifest.loss.star_costs, published, records),
         )
     elif not loss_claims.is_ncp(manifest.loss.name):
-        findings.note("Not checked: the objective value, which is not the ncp.")
+        name = manifest.loss.name
+        findings.note(
+            f"Not checked: the objective value of the loss {name!r}, which is not the ncp."
+        )
 
 
 def _result(findings: _Findings) -> Verification:

@@ -89,12 +89,13 @@ class LeftOut:
 
     `suppressed`: suppressed records; their loss counts. `missing`: records that the missing policy
     left out, whose loss does not count; None if not stated. `most`: records that may be suppressed;
-    None for any number.
+    None for any number. `columns`: of the original, declared as dropped.
     """
 
     suppressed: int = 0
     missing: int | None = None
     most: int | None = None
+    columns: tuple[str, ...] = ()
 
 
 def read_left_out(given: object) -> LeftOut:
@@ -111,7 +112,7 @@ def read_left_out(given: object) -> LeftOut:
         refuse("left_out.columns", "is not a list of texts")
     _count(given, "undeclared_columns")
     most = _count(given, "most") if "most" in given else None
-    return LeftOut(_count(given, "suppressed"), _count(given, "missing"), most)
+    return LeftOut(_count(given, "suppressed"), _count(given, "missing"), most, tuple(columns))
 
 
 def _count(given: Mapping[str, Any], key: str) -> int:
@@ -222,6 +223,8 @@ def read_column(entry: object) -> Column:
     if kind == "hierarchical" and entry.get("domain") is not None:
         refuse("columns.domain", f"is that of the hierarchy in column {name!r}: write null")
     integer = value_of(entry, "integer", bool, "columns.")
+    if integer and kind != "numeric":
+        refuse("columns.integer", f"is for numbers, and column {name!r} is {kind}")
     scale = _scale(entry, kind, integer)
     if publish == "set" and kind == "numeric" and not scale.is_plain:
         refuse("columns.publish", f"asks for sets of rounded numbers in column {name!r}")
@@ -240,7 +243,7 @@ def _scale(entry: Mapping[str, Any], kind: str, integer: bool) -> Scale:
         for key in declared:
             refuse(f"columns.{key}", f"is for numbers and dates, and a column is {kind}")
         return EXACT
-    scale = Scale(integer=integer and kind == "numeric")
+    scale = Scale(integer=integer)
     if kind == "date":
         form = None if "format" not in declared else value_of(entry, "format", str, "columns.")
         scale = Scale(one_of(entry, "precision", tuple(UNITS), "columns."), form)

@@ -45,6 +45,11 @@ COVERS = ("freeform", "one-k", "k-one", "k-k", "k-concealment")
 #: Recodings that say of stars what they mean.
 STARRED = ("pattern", "full-domain")
 SUFFIX = ".manifest.json"
+#: Why the method of a release may have stopped.
+STATES = (
+    *("optimal", "heuristic", "time-limit", "gap-limit", "interrupted", "node-limit"),
+    *("tolerance-limit", "solver-error"),
+)
 #: Keys that say how a release was made, and what of it was not proven.
 CAVEATS = ("assumed", "checked", "method", "options", "solver", "versions")
 #: Keys that a manifest may lack, by what their absence is read as.
@@ -234,6 +239,8 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         )
     table = value_of(document, "table", dict)
     objective = value_of(document, "objective", dict)
+    if not value_of(objective, "name", str, "objective.").strip():
+        refuse("objective.name", "is empty")
     bound = value_or_none(document, "bound", dict)
     columns = tuple(read_column(entry) for entry in value_of(document, "columns", list))
     names = [column.name for column in columns]
@@ -249,14 +256,14 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         m=value_of(document, "m", int),
         columns=columns,
         loss=ClaimedLoss(
-            value_of(objective, "name", str, "objective."),
+            objective["name"],
             number_of(objective, "value", "objective."),
             number_of(document, "ncp"),
             number_of(document, "gcp"),
             None if bound is None else number_of(bound, "value", "bound."),
             None if bound is None else value_or_none(bound, "proof", str, "bound."),
             None if value_of(document, "gap") is None else number_of(document, "gap"),
-            value_of(document, "status", str),
+            one_of(document, "status", STATES),
             read_star_costs(objective, identifying),
             number_of(objective, "suppression_price", "objective.")
             if "suppression_price" in objective

@@ -13,7 +13,8 @@ import pytest
 from anonymip.errors import InputError
 from anonymip.privacy import is_table_of, verify
 from anonymip.privacy.reading.original import read_schema
-from anonymip.privacy.reading.release_manifest import read_manifest
+from anonymip.privacy.reading.release_manifest import STATES, read_manifest
+from anonymip.status import Stopped
 
 
 def test_manifest_is_found_beside_the_release(patients: Any, tmp_path: Path) -> None:
@@ -73,8 +74,12 @@ def test_missing_keys_are_named(patients: Any, key: str) -> None:
         ((), "bound", 3.0),
         ((), "bound", {"value": 3.0}),
         ((), "order", "random"),
+        ((), "status", "near-optimal"),
+        ((), "status", "heuristicx"),
+        ((), "status", ""),
         ((), "columns", []),
         (("objective",), "value", None),
+        (("objective",), "name", " "),
         (("table",), "layout", "rows"),
         (("table",), "separator", ", "),
         (("table", "missing"), "tokens", [1]),
@@ -83,6 +88,7 @@ def test_missing_keys_are_named(patients: Any, key: str) -> None:
         (("columns", 0), "name", "sex"),
         (("columns", 0), "domain", [3, 1]),
         (("columns", 0), "domain", ["a", "b"]),
+        (("columns", 1), "integer", True),
         (("columns", 1), "publish", "range"),
         (("columns", 1), "domain", []),
         (("columns", 1), "publish", "node"),
@@ -112,6 +118,11 @@ def test_misused_keys_are_input_errors(
     with pytest.raises(InputError) as caught:
         read_manifest(json.loads(json.dumps(patients.manifest)), patients.release)
     assert caught.value.remedy
+
+
+def test_all_that_stops_a_method_with_a_release_is_a_status() -> None:
+    """The verifier's words, which it has by itself, are those that releases have."""
+    assert {*STATES, "infeasible"} == {one.value for one in Stopped}
 
 
 def test_schema_gives_roles_domains_and_the_format_of_the_original(tmp_path: Path) -> None:
