@@ -59,7 +59,7 @@ class Attribute:
         ``"year"`` or ``"decade"``. None is exact, and of dates the day.
     format
         Form of dates that are texts, by the codes of :meth:`datetime.datetime.strptime`, such as
-        ``"%d.%m.%Y"``; None reads ISO 8601.
+        ``"%d.%m.%Y"``, which tell at least the unit that is published; None reads ISO 8601.
     at_most, at_least
         Where the highest and the lowest group begin: ``at_most=90`` counts all above 90 as 90 and
         publishes ``90+``; ``at_least=20`` counts all below 20 as 20 and publishes ``20-``. None

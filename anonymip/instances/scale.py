@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from numbers import Real
 from typing import Any, Literal, cast, get_args
@@ -37,6 +37,16 @@ _ISO = re.compile(
 )
 _EPOCH = date(1970, 1, 1).toordinal()
 _MONTHS_IN: dict[str, int] = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
+#: Days that begin no unit, as what strptime takes for all that a text does not say does.
+_OTHER_DAYS = (datetime(1987, 6, 25, tzinfo=UTC), datetime(2024, 11, 17, tzinfo=UTC))
+#: What a format has to tell of dates of a precision.
+_NEEDED: dict[Unit, str] = {
+    "day": 'year, month and day, such as "%d.%m.%Y"',
+    "month": 'year and month, such as "%m/%Y"',
+    "quarter": 'year and month, such as "%m/%Y"',
+    "year": "the year, %Y",
+    "decade": "the year, %Y",
+}
 
 
 def unit_of(day: date, unit: Unit) -> int:
@@ -262,6 +272,8 @@ def scale_of(
             )
     elif precision is not None:
         unit = _width(name, precision, integer)
+    if form is not None:
+        _refuse_vague(name, form, cast(Unit, unit))
     groups = tuple(None if end is None else _group(name, end, unit, form, integer) for end in ends)
     most, least = groups
     if most is not None and least is not None and least >= most:
@@ -269,6 +281,29 @@ def scale_of(
             f"attribute {name!r}: at_least is not below at_most", remedy="Correct one of them"
         )
     return Scale(unit, form, integer, most, least)
+
+
+def _refuse_vague(name: str, form: str, unit: Unit) -> None:
+    """Refuse a format that does not tell the unit of a date: strptime would make it up."""
+    if _tells(form, unit):
+        return
+    coarser = get_args(Unit)[get_args(Unit).index(unit) + 1 :]
+    known = next((one for one in coarser if _tells(form, one)), None)
+    first = "Give" if known is None else f'Declare precision = "{known}", or give'
+    raise InputError(
+        f"attribute {name!r}: format {form!r} does not tell the {unit} of a date",
+        remedy=f"{first} texts and a format with {_NEEDED[unit]}",
+    )
+
+
+def _tells(form: str, unit: Unit) -> bool:
+    """Return whether the units of dates come back from their texts, which hold no more of them."""
+    codes = " ".join(re.findall("%.", form))
+    try:
+        read = [datetime.strptime(day.strftime(codes), codes) for day in _OTHER_DAYS]
+    except (ValueError, re.error):  # a code that there is not, or one that stands there twice
+        return False
+    return [unit_of(day, unit) for day in read] == [unit_of(day, unit) for day in _OTHER_DAYS]
 
 
 def _is_number(given: Any) -> bool:

@@ -32,6 +32,8 @@ from anonymip import (
     verify,
 )
 from anonymip.instances.scale import Unit, number_at, unit_of, unit_text
+from anonymip.privacy.reading.cell_grammar import CellError
+from anonymip.privacy.reading.scales import Scale
 
 UNITS: tuple[Unit, ...] = get_args(Unit)
 DAYS = st.dates(dt.date(1800, 1, 1), dt.date(2199, 12, 31))
@@ -295,6 +297,7 @@ def test_a_schema_declares_them(tmp_path: Any) -> None:
         ({"kind": "date", "format": "d.m.Y"}, "format is 'd.m.Y'"),
         ({"format": "%d.%m.%Y"}, "format is '%d.%m.%Y'"),
         ({"kind": "date", "format": "%d.%m.%y"}, "years of two digits"),
+        ({"kind": "date", "format": "%Y%Y-%m-%d"}, "does not tell the day of a date"),
         ({"precision": 0}, "precision is 0"),
         ({"precision": "month"}, "precision is 'month'"),
         ({"precision": True}, "precision is True"),
@@ -309,6 +312,41 @@ def test_contradictions_are_refused(declared: dict[str, Any], words: str) -> Non
     """What cannot be is refused by attribute, before a table is read."""
     with pytest.raises(InputError, match=re.escape(words)):
         Attribute("x", **declared).scale  # noqa: B018 (the scale is made when it is asked for)
+
+
+@pytest.mark.parametrize(
+    ("form", "finest"),
+    [
+        ("%d.%m.%Y", "day"),
+        ("%Y-%j", "day"),
+        ("%G-W%V-%u", "day"),
+        ("%a, week %W of %Y", "day"),
+        ("%d %b %Y %H:%M %z", "day"),
+        ("%m/%Y", "month"),
+        ("%Y-W%W", "year"),
+        ("%a %d %Y", "year"),
+        ("%d.%m.", None),
+        ("%a %d", None),
+        ("%H:%M", None),
+        ("%%Y %d.%m.", None),
+    ],
+)
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_format_tells_the_unit(form: str, finest: Unit | None, unit: Unit) -> None:
+    """Writer and verifier refuse one that strptime would fill in, and read all others alike."""
+    day = dt.datetime(1987, 6, 25, tzinfo=dt.UTC)
+    text = day.strftime(form)
+    as_read = Scale(unit, form)
+    if finest is not None and UNITS.index(unit) >= UNITS.index(finest):
+        scale = Attribute("x", "date", format=form, precision=unit).scale
+        assert scale.units(pd.Series([text]), "x").tolist() == [unit_of(day, unit)]
+        assert as_read.value(text) == unit_of(day, unit)
+        return
+    with pytest.raises(InputError, match=f"does not tell the {unit} of a date") as refused:
+        Attribute("x", "date", format=form, precision=unit).scale  # noqa: B018
+    assert finest is None or f'precision = "{finest}"' in str(refused.value)
+    with pytest.raises(CellError, match=f"does not tell its {unit}"):
+        as_read.value(text)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import datetime
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import floor
 
 from anonymip.privacy.reading.cell_grammar import (
@@ -181,13 +182,15 @@ class Scale:
 
     def _unit_of_value(self, text: str) -> int:
         assert self.unit is not None
+        if self.form is not None and not self._is_told:
+            raise CellError(f"has a declared form that does not tell its {self.unit}")
         try:
             if self.form is not None:
                 return _number(datetime.datetime.strptime(text, self.form).date(), self.unit)
             found = _MOMENT.fullmatch(text)
             if found is not None:
                 return _number(datetime.date.fromisoformat(found[1]), self.unit)
-        except ValueError:
+        except (ValueError, re.error):
             raise CellError("is no date of the declared form") from None
         # Of what is published as a month, the month alone is known well enough.
         names = list(UNITS)
@@ -195,6 +198,20 @@ class Scale:
             if UNITS[unit].fullmatch(text):
                 return _number(_first_day(text, unit), self.unit)
         raise CellError("is no date of the declared form")
+
+    @cached_property
+    def _is_told(self) -> bool:
+        """Whether the form has codes that fix the unit: strptime takes 1 January 1900 for others.
+
+        Years of two digits fix nothing.
+        """
+        codes = set(re.findall("%(.)", self.form or ""))
+        weekday, year = bool(codes & set("aAwu")), "Y" in codes
+        week = year if codes & set("UW") else {"G", "V"} <= codes
+        month = year and bool(codes & set("mbB"))
+        day = (week and weekday) or (year and "j" in codes) or (month and "d" in codes)
+        told = {"day": day, "month": day or month, "quarter": day or month}
+        return told.get(str(self.unit), day or year)
 
 
 EXACT = Scale()  # the scale of numbers that stand for themselves
