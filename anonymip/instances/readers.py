@@ -30,6 +30,7 @@ from anonymip.instances.table_format import TableFormat, reading_name
 
 PARQUET, EXCEL = (".parquet", ".pq"), (".xlsx", ".xlsm")  # endings of files that are no text
 _SEPARATORS = ("\t", ";", "|", ",")  # candidates, those first that texts and numbers seldom hold
+_ERROR = object()  # what stands for a cell of an error
 _LINES, _SIGNS = 1_000, 2_000_000  # lines, and characters, that the separator is found from
 
 
@@ -45,8 +46,8 @@ def read_table(
 
     All columns of a CSV come as text, exactly as written; the schema decides later which of them
     are numbers. Of a workbook one sheet is read, its first row as the names; of formulas the
-    values that were computed last. A column of a workbook that mixes numbers with texts is one of
-    texts.
+    values that were computed last, or none where that is an error. A column of a workbook that
+    mixes numbers with texts is one of texts.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ def _read_excel(file: Path, asked: str | int | None) -> pd.DataFrame:
             place = _place_of_sheet(file, asked, [sheet.title for sheet in book.worksheets])
             sheet = book.worksheets[place]
             sheet.reset_dimensions()
-            rows = [list(row) for row in sheet.iter_rows(values_only=True)]
+            rows = [[_value(cell) for cell in row] for row in sheet.iter_rows()]
             book.close()
     except InputError:
         raise
@@ -130,7 +131,10 @@ def _read_excel(file: Path, asked: str | int | None) -> pd.DataFrame:
     width = max(
         (at + 1 for row in rows for at, cell in enumerate(row) if cell is not None), default=0
     )
-    table = [(row + [None] * width)[:width] for row in rows]
+    table = [
+        [None if cell is _ERROR else cell for cell in (row + [None] * width)[:width]]
+        for row in rows
+    ]
     if not table:
         raise InputError(f"{file} is empty", remedy="Give a table with at least k rows")
     names = [str(name) if name is not None else "" for name in table[0]]
@@ -144,6 +148,11 @@ def _read_excel(file: Path, asked: str | int | None) -> pd.DataFrame:
     columns = zip(*table[1:], strict=True) if len(table) > 1 else ([] for _ in names)
     found = {name: _of_cells(list(cells)) for name, cells in zip(names, columns, strict=True)}
     return pd.DataFrame(found, index=range(len(table) - 1))
+
+
+def _value(cell: Any) -> Any:
+    """Return what a cell of a workbook holds: an error such as #N/A is none, but has a place."""
+    return _ERROR if cell.data_type == "e" else cell.value
 
 
 def _place_of_sheet(file: Path, asked: str | int | None, names: list[str]) -> int:

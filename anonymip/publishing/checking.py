@@ -58,7 +58,8 @@ def read_back(
         hierarchies=hierarchy_paths(problem.microdata),
     )
     if not verification.ok:
-        raise _failed(f"the release fails its verification: {verification.problems[0]}")
+        problem_found = verification.problems[0].removesuffix(".")
+        raise _failed(f"the release fails its verification: {problem_found}")
     published = read_release(table, manifest, hierarchies=hierarchy_paths(problem.microdata))
     if problem.microdata.unit is not None and records is not None:
         units = pd.factorize(problem.microdata.frame[problem.microdata.unit].astype(str))[0]

@@ -100,6 +100,34 @@ def test_numbers_beyond_those_that_spreadsheets_count(tmp_path: Path, ending: st
     assert verify(original, file).ok
 
 
+@pytest.mark.parametrize(
+    "error", ["#N/A", "#DIV/0!", "#REF!", "#NAME?", "#NULL!", "#NUM!", "#VALUE!"]
+)
+def test_errors_are_missing_values(tmp_path: Path, error: str) -> None:
+    """To both readers, whatever the role of the column, and also in a last row of nothing else."""
+    book = Workbook()
+    book.active.append(("age", "job", "lab", "note"))
+    for row in [
+        (34, "a", 1.5, "x"),
+        (36, "a", error, error),
+        (61, error, 2, "x"),
+        (65, "b", 3, ""),
+    ]:
+        book.active.append(row)
+    book.active.append([error] * 4)
+    book.save(original := tmp_path / "people.xlsx")
+    assert read_table(original).isna().sum().tolist() == [1, 2, 2, 3]
+    schema = Schema(
+        {"age": {"missing": "own"}, "job": {"missing": "category"}},
+        sensitive=("lab",),
+        keep=("note",),
+    )
+    for ending in ("xlsx", "csv", "parquet"):
+        release = anonymize_all(schema.read(original))
+        file, _ = release.write(tmp_path / f"release.{ending}", original=original)
+        assert verify(original, file).ok
+
+
 def test_numbers_and_dates_are_cells_of_their_kind(tmp_path: Path) -> None:
     """Ends are numbers and kept dates are dates; texts come back letter by letter."""
     frame = pd.DataFrame(

@@ -161,7 +161,7 @@ def _read_parquet(path: Path) -> TextTable:
 
 
 def _from_excel(path: Path, asked: str | int | None) -> TextTable:
-    """Return a sheet of a workbook, read by pandas; empty cells are null."""
+    """Return a sheet of a workbook, read by pandas; empty cells and errors are null."""
     try:
         with pd.ExcelFile(path) as book:
             names = [str(name) for name in book.sheet_names]
@@ -194,6 +194,7 @@ def _place(path: Path, asked: str | int, names: list[str]) -> int:
 
 def _of_cells(cells: pd.Series) -> TextColumn:
     """Return a column of a sheet: pandas gives whole numbers as such, and nothing as no text."""
+    cells = cells.where(cells.notna(), "")  # not a number, to pandas, is an error such as #N/A
     null = np.array([isinstance(cell, str) and cell == "" for cell in cells], np.bool_)
     kinds = {type(cell) for cell, absent in zip(cells, null, strict=True) if not absent}
     nature = "text"
