@@ -60,6 +60,8 @@ def refuse_foreign_cells(series: pd.Series, name: str, role: str) -> None:
     (from 1).
     """
     generalized = role == "quasi-identifier"
+    if role == "date" and are_times(series):
+        raise no_dates(series, name)
     if isinstance(series.dtype, pd.SparseDtype):
         raise InputError(
             f"column {name!r} ({role}) is sparse", remedy="Make it dense with .sparse.to_dense()"
@@ -71,12 +73,12 @@ def refuse_foreign_cells(series: pd.Series, name: str, role: str) -> None:
         or isinstance(series.dtype, pd.PeriodDtype)
         or pd.api.types.is_timedelta64_dtype(series)
     ):
-        raise no_dates(name)
+        raise no_dates(series, name)
     # Bytes are published untouched as well as any value, but are nothing to generalize.
     whole: tuple[type, ...] = (str,) if generalized else (str, bytes)
     for row, value in enumerate(series.astype(object), start=1):
         if generalized and isinstance(value, _MOMENTS) and not pd.isna(value):  # type: ignore[arg-type]
-            raise no_dates(name)
+            raise no_dates(series, name)
         if isinstance(value, Iterable) and not isinstance(value, whole):
             raise InputError(
                 f"column {name!r} ({role}) holds a {type(value).__name__}, which is no single "
@@ -100,8 +102,18 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def no_dates(name: str, otherwise: str = "") -> InputError:
-    """Return the error for dates that are not declared as such; `otherwise` ends its remedy."""
+def no_dates(
+    series: pd.Series, name: str, missing: Iterable[str] = ("",), otherwise: str = ""
+) -> InputError:
+    """Return the error for dates that are not declared as such, or for times, which are none.
+
+    `series, name`: the column. `missing`: texts that mean no value. `otherwise`: ends the remedy.
+    """
+    if are_times(series, missing):
+        return InputError(
+            f"column {name!r} holds times of day or durations, which are no dates",
+            remedy=f"Give numbers in their place, such as hours or seconds{otherwise}",
+        )
     return InputError(
         f"column {name!r} holds dates or times, and is not declared to",
         remedy='Declare it in a schema: kind = "date", and format = "%d.%m.%Y" or the like where '
@@ -203,7 +215,9 @@ def missing_rows(series: pd.Series, tokens: Sequence[str]) -> Flags:
         if numbers:
             absent |= series.isin(numbers).to_numpy(bool, na_value=False)
     elif tokens and not pd.api.types.is_numeric_dtype(series):
-        absent |= series.isin(list(tokens)).to_numpy(bool)
+        # Arrow compares a type with itself alone, and dates with no texts.
+        texts = series.astype(object) if isinstance(series.dtype, pd.ArrowDtype) else series
+        absent |= texts.isin(list(tokens)).to_numpy(bool)
     return absent
 
 
@@ -369,6 +383,26 @@ def looks_like_dates(series: pd.Series, missing: Iterable[str] = ("",)) -> bool:
     return bool(compact.mean() >= _NEARLY_ALL)
 
 
+def are_times(series: pd.Series, missing: Iterable[str] = ("",)) -> bool:
+    """Return whether a column holds times of day or durations, by type or as texts.
+
+    `series`: the column. `missing`: texts that mean no value.
+    """
+    if pd.api.types.is_timedelta64_dtype(series):
+        return True
+    if pd.api.types.is_datetime64_any_dtype(series) or _is_real_dtype(series):
+        return False
+    tokens = frozenset(missing)
+    values = series.dropna().drop_duplicates()[:_LOOKED_AT].astype(object)
+    times = [
+        isinstance(one, time | timedelta)
+        or (isinstance(one, str) and _TIME.fullmatch(one.strip()) is not None)
+        for one in values
+        if not (isinstance(one, str) and one in tokens)
+    ]
+    return bool(times) and sum(times) >= _NEARLY_ALL * len(times)
+
+
 def are_plain_dates(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:
     """Return whether a column holds dates or moments and nothing else, by type or as ISO 8601.
 
@@ -405,8 +439,10 @@ def refuse_dates_as_categories(
         return
     if attribute.domain is None and series.nunique() > _OCCASIONS:
         raise no_dates(
+            series,
             attribute.name,
-            f"; sets of exact dates are published of {_OCCASIONS} different ones at most, or of "
+            missing,
+            f"; sets of exact ones are published of {_OCCASIONS} different ones at most, or of "
             "a declared domain",
         )
     warnings.warn(

@@ -20,6 +20,7 @@ from anonymip.errors import InputError, argument, unknown_name
 from anonymip.instances.columns import (
     all_whole,
     are_plain_dates,
+    are_times,
     is_number_text,
     looks_like_dates,
     looks_numeric,
@@ -92,6 +93,9 @@ _FORMS = {
 #: Patterns that say no more than that there are texts, or are a text themselves.
 _WORD = re.compile(r"A*\+?|[^A9]*")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:([,.' ])\d{3}(?:\1\d{3})*)?(?:[.,]\d+)?")
+_MONTHS = re.compile(
+    r"(?:1\d|2[01])\d\d-(?:0[1-9]|1[0-2])|(?:0?[1-9]|1[0-2])/(?:1\d|2[01])\d\d", re.ASCII
+)
 _LEVELS = re.compile(r"[A-Z]{1,2}\d{1,2}[A-Z\d]?(?:\.[A-Z\d]{1,4}[+*!]?)?")
 
 
@@ -379,7 +383,10 @@ def _form(
         return "categorical", "nothing", None, {**plain}
     if are_plain_dates(series, form.missing):
         return "date", "dates", "ISO 8601", {"kind": "date", "precision": "month"}
-    if _are_texts(series) and looks_like_dates(series, form.missing):
+    if are_times(series, form.missing):
+        return "categorical", "times of day or durations", _pattern(counts), {**plain}
+    months = _share(counts, _MONTHS) >= _MOST
+    if _are_texts(series) and (months or looks_like_dates(series, form.missing)):
         date_form = next((one for one in _DATE_FORMS if all(_are_dates(texts, one))), None)
         if date_form is not None:
             declared = {"kind": "date", "format": date_form, "precision": "month"}
@@ -436,6 +443,8 @@ def _suggested(one: InspectedColumn, present: int, counts: pd.Series) -> tuple[s
         others = present - int(counts[list(_are_dates(counts.index, str(one.pattern)))].sum())
         told = f"{others} rows hold no date of this form"
         return "drop", f"{told}: correct them, or name what stands there as missing"
+    if one.looks == "times of day or durations":
+        return "drop", "give numbers in their place, such as hours: so ranges of them are published"
     if one.looks == "numbers with separated thousands":
         return "drop", "take the separators of thousands away: so it is no column of numbers"
     named = _IDENTIFIER.search(words) is not None

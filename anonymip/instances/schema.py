@@ -369,7 +369,7 @@ def _kind_of(name: str, column: pd.Series, table: TableFormat) -> str:
     """Return the kind of a column that nobody declared."""
     missing, numbers = table.missing, table.pointed(column)
     if looks_like_dates(column, missing):
-        raise no_dates(name)
+        raise no_dates(column, name, missing)
     if looks_numeric(numbers, missing):
         return "numeric"
     others = no_numbers_among(numbers, missing)

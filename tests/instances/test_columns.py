@@ -15,7 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonymip import Attribute, Hierarchy, InputError, InputWarning, Microdata, Schema, anonymize
+from anonymip import (
+    Attribute,
+    Hierarchy,
+    InputError,
+    InputWarning,
+    Microdata,
+    Schema,
+    anonymize,
+    inspect,
+)
 from anonymip.instances import columns
 from anonymip.instances.columns import (
     all_whole,
@@ -359,6 +368,30 @@ def test_dates_of_no_known_form_are_refused(form: str) -> None:
             Schema({"born": {}, "sex": {}}).apply(given_frame)
         assert 'kind = "date"' in str(refused.value.remedy)
         assert refused.value.value is None
+
+
+HOURS = [number / 4 for number in range(40)]
+
+
+@pytest.mark.parametrize("kind", [None, "date", "categorical"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [f"{int(hour)}:{int(hour % 1 * 60):02}" for hour in HOURS],
+        [dt.time(int(hour), int(hour % 1 * 60)) for hour in HOURS],
+        pd.to_timedelta(HOURS, unit="h"),
+        pd.Series(pd.to_timedelta(HOURS, unit="h"), dtype="duration[ms][pyarrow]"),
+    ],
+)
+def test_times_are_no_dates(values: Any, kind: str | None) -> None:
+    """Times of day and durations are refused with a remedy that helps, as `inspect` tells it."""
+    frame = pd.DataFrame({"at": values})
+    with pytest.raises(InputError, match=r"holds times of day.*Give numbers in their place"):
+        Schema({"at": {} if kind is None else {"kind": kind}}).apply(frame)
+    (column,) = inspect(frame).columns
+    assert column.looks == "times of day or durations"
+    assert (column.role, column.why[:12]) == ("drop", "give numbers")
+    assert anonymize(frame.assign(at=HOURS), ["at"], 2).verify().ok
 
 
 def test_dates_as_categories() -> None:

@@ -126,6 +126,19 @@ def test_its_schema_reads_the_table(german: Path, tmp_path: Path) -> None:
     assert "missing=..." in text
 
 
+@pytest.mark.parametrize(
+    ("form", "first", "dates"),
+    [("{:02}/{}", 1950, True), ("{1}-{0:02}", 1950, True), ("{:02}/{}", 2750, False)],
+)
+def test_months_are_dates(form: str, first: int, dates: bool) -> None:
+    """Months without a day are dates of a format, and case numbers of their form are none."""
+    texts = [form.format(number % 12 + 1, first + number % 9) for number in range(36)]
+    column = inspect(pd.DataFrame({"since": texts})).columns[0]
+    assert (column.looks == "dates") is dates
+    numbers = [f"{number}/2019" for number in range(36)]
+    assert inspect(pd.DataFrame({"since": numbers})).columns[0].looks == "codes"
+
+
 def test_no_value_is_told(german: Path) -> None:
     """Names, dates, codes and lone numbers stand nowhere in what is printed or written."""
     found = inspect(german)

@@ -419,7 +419,7 @@ def test_categories_of_records_that_are_left_out_are_not_given_back() -> None:
             r"column 'age' holds objects",
         ),
         (pl.DataFrame({"age": [[1], [2]]}), r"column 'age'.* is no single value"),
-        (pl.DataFrame({"age": [datetime.time(1)]}), r"column 'age' holds dates"),
+        (pl.DataFrame({"age": [datetime.time(1)]}), r"column 'age' holds times"),
         (pl.DataFrame({"age": []}), r"the table has no rows"),
         (pa.table([[1, 2], [3, 4]], names=["age", "age"]), r"duplicate column names"),
     ],

@@ -254,9 +254,11 @@ def test_columns_of_lists_are_refused(name: str, role: str) -> None:
 @pytest.mark.parametrize("name", DATES)
 def test_dates_are_no_categories(name: str) -> None:
     """Dates and times are refused with what to give instead, rather than published as sets."""
-    with pytest.raises(InputError, match=re.escape("column 'x' holds dates or times")) as result:
+    are_times = name in ("times", "durations")
+    what = "times of day or durations" if are_times else "dates or times"
+    with pytest.raises(InputError, match=re.escape(f"column 'x' holds {what}")) as result:
         anonymize(with_column(DATES[name]()), ["age", "x:categorical"], 3)
-    assert 'kind = "date"' in str(result.value.remedy)
+    assert ("Give numbers" if are_times else 'kind = "date"') in str(result.value.remedy)
 
 
 @pytest.mark.crossed
@@ -305,8 +307,8 @@ ARROW: dict[str, tuple[Callable[[], pa.Array], str, str]] = {
     "binary": (lambda: pa.array([b"a", b"b"] * 3), "holds a bytes", ""),
     "date": (lambda: pa.array(_DAYS, pa.date64()), "", ""),
     "moment": (lambda: pa.array([0, 86400] * 3, pa.timestamp("s", "UTC")), "", ""),
-    "time": (lambda: pa.array(_HOURS, pa.time32("s")), "dates or times", ""),
-    "duration": (lambda: pa.array([5, 6] * 3, pa.duration("s")), "dates or times", ""),
+    "time": (lambda: pa.array(_HOURS, pa.time32("s")), "times of day", ""),
+    "duration": (lambda: pa.array([5, 6] * 3, pa.duration("s")), "times of day", ""),
     "nothing": (lambda: pa.nulls(N), "6 missing values", ""),
     "list": (lambda: pa.array([[1], [2, 3]] * 3), "holds a ndarray", "holds a ndarray"),
     "structure": (lambda: pa.array([{"a": 1}, {"a": 2}] * 3), "holds a dict", "holds a dict"),
