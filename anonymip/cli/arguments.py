@@ -453,7 +453,9 @@ class Question:
         from anonymip.problem import Problem
 
         asked = self.beside_table(instance, k, *methods)
-        return Problem(self.table.load(instance), **asked)
+        problem = Problem(self.table.load(instance), **asked)
+        self.table.say_schema(instance)
+        return problem
 
     def beside_table(self, instance: str, k: int | None, *methods: str) -> dict[str, Any]:
         """Return what a problem takes beside its table, by name."""

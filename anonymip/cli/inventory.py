@@ -273,6 +273,7 @@ def objective(
     refuse_targets(sources, json)
     found = given.find_objective(name)
     data = small_table(attributes_read(found)) if instance is None else table.load(instance)
+    table.say_schema(instance or "")
     report = examine(found, data)
     write_json([{"objective": name, "instance": instance, **asdict(report)}], json)
     console = human(json)

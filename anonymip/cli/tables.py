@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from anonymip.cli.console import say_once
 from anonymip.errors import InputError
 from anonymip.files import refuse_outputs
 
@@ -157,7 +158,15 @@ class TableOptions:
         table = self.form.table(instance)
         if table is not instance:
             return (given or Schema()).apply(table)
-        return load_instance(instance, given)
+        try:
+            return load_instance(instance, given)
+        except InputError as error:
+            file = self._schema_of(instance)
+            if file is None or self.schema is not None:
+                raise
+            # Nobody named this file: what it declares is not to be blamed on the options.
+            told = f"{error.message} (by the options and {file}, the schema beside the table)"
+            raise InputError(told, remedy=error.remedy, value=error.value) from None
 
     @property
     def _roles(self) -> tuple[list[str], list[str], list[str], list[str]]:
@@ -228,6 +237,12 @@ class TableOptions:
 
     def _schema_of(self, instance: str) -> Path | None:
         return _schema_beside(instance) if self.schema is None else self.schema
+
+    def say_schema(self, instance: str) -> None:
+        """Say that a schema was read which nobody named."""
+        file = self._schema_of(instance)
+        if file is not None and self.schema is None:
+            say_once(f"schema: {file}, beside the table")
 
 
 def missing_tokens(text: str | None) -> tuple[str, ...] | None:

@@ -285,6 +285,7 @@ def _anonymize_by_parts(
     with showing_progress() as progress:
         tell = partial(say, err)
         release = run_by_parts(task, target.place, engine, Budget(progress=progress), tell)
+    question.table.say_schema(instance)
     record = {"instance": instance, "output": str(target.place), **release.to_dict()}
     write_json([record], json)
     console = human(json)
@@ -485,6 +486,7 @@ def risk(
     found = measure(
         source, release, k=k, population=population, manifest=manifest, draws=draws, **reading
     )
+    columns.say_schema(table)
     told = None if release is None else str(release)
     write_json([{"original": table, "release": told, **found.to_dict()}], json)
     say(human(json), str(found))

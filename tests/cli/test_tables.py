@@ -61,6 +61,24 @@ def test_options_go_before_the_schema(german: Shell) -> None:
     assert made.code == 0, made.err
 
 
+def test_a_schema_beside_the_table_is_named(german: Shell) -> None:
+    """In one line, and in an error of what nobody typed; one that was named needs no word."""
+    german.write("german.toml", '[table]\nseparator = ";"\nmissing = ["a"]\ndrop = ["Alter"]\n')
+    asked = ("solve", "german.csv", "-k", 2, "--encoding", "cp1252", "--method", "initial")
+    taken = german(*asked, "-q", "Größe:categorical")
+    assert taken.err.splitlines()[0] == "schema: german.toml, beside the table"
+    refused = german(*asked, "-q", "Alter:categorical")
+    assert refused.err == (
+        "error: column 'Alter' is quasi-identifier and drop (by the options and german.toml, the "
+        "schema beside the table). Give it one role\n"
+    )
+    missing = german(*asked, "-q", "Befund")
+    assert "has 6 missing values" in missing.err
+    assert "german.toml, the schema beside the table)" in missing.err
+    named = german(*asked, "-q", "Alter:categorical", "--schema", "german.toml")
+    assert named.err == "error: column 'Alter' is quasi-identifier and drop. Give it one role\n"
+
+
 def test_a_wrong_encoding_names_the_option(german: Shell) -> None:
     """Who types options is told of one."""
     made = german("solve", "german.csv", *ROLES, "--separator", ";", "-k", 2)
