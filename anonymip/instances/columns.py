@@ -40,6 +40,9 @@ def unknown_column(
     """
     shown = columns if declared is None else [one for one in columns if one in declared]
     remedy = did_you_mean(name, shown) or "Check its name"
+    bare = name[1:-1].replace('""', '"') if name.startswith('"') else name
+    if bare in columns or set(name.split(",")) <= set(columns):
+        remedy = "Name one column at a time, without quotes"
     if len(columns) == 1:
         remedy = (
             f"The table has one column only: is its separator declared, by "

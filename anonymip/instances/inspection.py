@@ -414,7 +414,7 @@ def _form(
         return "categorical", "numbers and texts", pattern, {**plain}
     if all(text.isascii() and text.isdigit() for text in texts):
         return "categorical", "codes with leading zeros", pattern, {**plain}
-    if _share(counts, _THOUSANDS) >= _MOST:
+    if separated_numbers(series, form.missing):
         return "categorical", "numbers with separated thousands", pattern, {**plain}
     dotted = any("." in text for text in texts)
     if dotted and _share(counts, _LEVELS) >= _MOST:
@@ -486,6 +486,16 @@ def repeated_ids(series: pd.Series, tokens: tuple[str, ...]) -> bool:
     except TypeError:  # lists and other values that have no hash
         return False
     return _repeat(distinct, present) and distinct < max(2.0, NEARLY_UNIQUE * present)
+
+
+def separated_numbers(series: pd.Series, tokens: tuple[str, ...]) -> bool:
+    """Return whether texts are numbers with separated thousands, or another decimal mark.
+
+    `series`: the column. `tokens`: texts that mean no value.
+    """
+    counts = _texts(series, tokens)
+    others = [text for text in counts.index if not is_number_text(text)]
+    return any(map(_THOUSANDS.fullmatch, others)) and _share(counts, _THOUSANDS) >= _MOST
 
 
 def _note(one: InspectedColumn, series: pd.Series, counts: pd.Series, form: TableFormat) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from anonymip.errors import argument
 from anonymip.instances import Microdata
 from anonymip.instances.columns import is_number_text
-from anonymip.instances.inspection import repeated_ids
+from anonymip.instances.inspection import repeated_ids, separated_numbers
 from anonymip.instances.microdata import NEARLY_UNIQUE, distinct_values
 from anonymip.problem import Problem
 from anonymip.recodings.rules.diversity import of_rows
@@ -54,11 +54,18 @@ def nearly_unique_columns(microdata: Microdata) -> list[str]:
     for attribute in microdata.attributes:
         count = distinct_values(microdata.frame[attribute.name])
         if attribute.kind == "categorical" and count >= max(_NAMES, NEARLY_UNIQUE * microdata.n):
+            looks = (
+                "Its values look like numbers with separated thousands, or with another decimal "
+                "mark, and sets of them may be published. Take the separators away, or declare the "
+                "mark ([table] decimal in a schema)"
+                if separated_numbers(microdata.frame[attribute.name], microdata.table.missing)
+                else "It looks like a direct identifier (a name, the number of a card), and sets "
+                f"of its values may be published. Leave the column out ({argument('drop', ...)}), "
+                "or give it a hierarchy"
+            )
             cautions.append(
                 f"quasi-identifier {attribute.name!r} is nearly unique: {count} different values "
-                f"in {microdata.n} rows. It looks like a direct identifier (a name, the number of "
-                "a card), and sets of its values may be published. Leave the column out "
-                f"({argument('drop', ...)}), or give it a hierarchy"
+                f"in {microdata.n} rows. {looks}"
             )
     unique = _unique_rows(microdata.frame, together)
     if len(together) > 1 and unique >= max(2.0, _SINGLED_OUT * microdata.n):

@@ -178,6 +178,14 @@ def test_numeric_columns_with_text_name_column_and_row() -> None:
     assert caught.value.value == "old"
 
 
+@pytest.mark.parametrize("name", ['"b,c"', "a,b"])
+def test_columns_are_named_one_at_a_time(name: str) -> None:
+    """A name is no line of CSV."""
+    frame = pd.DataFrame({"a": [1, 2], "b": [1, 2], "b,c": [1, 2]})
+    with pytest.raises(InputError, match="Name one column at a time, without quotes"):
+        Schema().with_roles(["a"], drop=[name]).apply(frame)
+
+
 def test_unknown_columns_are_refused() -> None:
     """The columns of the table are values to the message: a file may have no header."""
     with pytest.raises(InputError, match="unknown column 'AGE'") as caught:

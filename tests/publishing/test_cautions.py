@@ -78,6 +78,19 @@ def test_quasi_identifiers_that_name_persons(
     assert not any("70" in text for text in told)
 
 
+@pytest.mark.parametrize(
+    ("form", "numbers"), [("{},345", True), ("{},5", True), ("{}", False), ("{}-5", False)]
+)
+def test_numbers_that_are_written_otherwise_name_nobody(form: str, numbers: bool) -> None:
+    """Separated thousands and decimal commas are called what they are, as `inspect` has them."""
+    frame = pd.DataFrame({"income": [form.format(row) for row in range(101, 121)]})
+    with pytest.warns(ReleaseWarning, match="is nearly unique") as caught:
+        anonymize(frame, ["income:categorical"], 5, method="initial")
+    (told,) = {text for one in caught if "nearly unique" in (text := str(one.message))}
+    assert ("like numbers with separated thousands" in told) is numbers
+    assert ("like a direct identifier" in told) is not numbers
+
+
 def _visits() -> pd.DataFrame:
     """Return two rows for each of 30 patients, of whom each has one illness."""
     patients = np.repeat(np.arange(30), 2)
