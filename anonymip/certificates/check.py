@@ -150,7 +150,7 @@ class Table:
         pairs = zip(self.weights, self.points[row], self.points[other], strict=True)
         parts = sum(weight * (one - two) ** 2 for weight, one, two in pairs) * self.scale
         # A class loses one s-th of these, s being its number of records.
-        share = parts / (self.sizes * (self.scale // self.unit))
+        share = Fraction(parts, self.sizes * (self.scale // self.unit))
         demand(share.denominator == 1, "a class can lose no multiple of the unit")
         return int(parts)
 

@@ -43,8 +43,8 @@ from anonymip.status import Stopped
 class SearchNumbers:
     """The numbers that steer a pool search, by the proofs of docs/results/exact_engine.md."""
 
-    #: Up to so many columns are left to a solver: 100 mixed records, k = 3, take 10 s with 1,000 and
-    #: 62 with 400, 500 of census 35 and 47. With 2,500 a pool of 100 records, k = 5, takes minutes.
+    #: Up to so many columns are left to a solver: 100 mixed records, k = 3, take 6 s, and 62 with
+    #: 400; 500 of census 39 and 47. With 2,500 a pool of 100 records, k = 5, takes minutes.
     solver_columns: int = 1_500
     #: The same where most types are covered more than once, since branches settle no pairs of them:
     #: 236,000 columns of 220 rows of 51 types, k = 5, take 25 s, and branched on 157 for no proof.
@@ -62,8 +62,8 @@ class SearchNumbers:
     light: int = 2_000
     #: Most nodes there, whatever is allowed: after six minutes 6,300 were done of those rows.
     most_of_covers: int = 5_000
-    #: Where most types are covered once, a node of fewer types takes as long as one of so many: 1,430
-    #: of 69 types took 100 s.
+    #: Where most types are covered once, a node of fewer types takes as long as one of so many:
+    #: 1,430 of 69 types took 100 s.
     few_types: int = 300
     #: Rounds of cuts at the root; rounds that close less than a share of the gap end them.
     rounds: int = 30
