@@ -331,7 +331,7 @@ def _check_release(findings: _Findings, table: TextTable, inputs: Inputs) -> Non
     findings.note("The release carries nothing beside its table.", baggage_problems(table, labels))
     findings.note(
         f"There is one published row per original record{class_sizes.but_for(manifest)}.",
-        class_sizes.count_problems(table, manifest, source, records),
+        class_sizes.count_problems(table, manifest, records),
     )
     published, problems = parse_release(table, manifest, findings.hierarchies)
     findings.note("Every cell follows the grammar.", problems)

@@ -89,13 +89,12 @@ class LeftOut:
 
     `suppressed`: suppressed records; their loss counts. `missing`: records that the missing policy
     left out, whose loss does not count; None if not stated. `most`: records that may be suppressed;
-    None for any number. `columns`: of the original, declared as dropped.
+    None for any number.
     """
 
     suppressed: int = 0
     missing: int | None = None
     most: int | None = None
-    columns: tuple[str, ...] = ()
 
 
 def read_left_out(given: object) -> LeftOut:
@@ -112,7 +111,7 @@ def read_left_out(given: object) -> LeftOut:
         refuse("left_out.columns", "is not a list of texts")
     _count(given, "undeclared_columns")
     most = _count(given, "most") if "most" in given else None
-    return LeftOut(_count(given, "suppressed"), _count(given, "missing"), most, tuple(columns))
+    return LeftOut(_count(given, "suppressed"), _count(given, "missing"), most)
 
 
 def _count(given: Mapping[str, Any], key: str) -> int:
