@@ -153,11 +153,11 @@ def test_covers_by_sets_of_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_sets_below_a_target(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pools of column generation are decided by a solver: its bounds are not believed either.
 
-    On these records a hasty solver takes 17.01 for a bound, and 16.96 is the least loss.
+    On these records a hasty solver takes more than the least loss for a bound.
     """
-    problem = Problem(census(24, 4, seed=2), 3)
+    problem = Problem(census(24, 4, seed=0), 4)
     optimum = generation.column_generation(problem).objective
-    assert optimum == pytest.approx(16.956756756756754)
+    assert optimum == pytest.approx(17.942342342342343)
     found = generation.column_generation(problem, solver=lying(way, monkeypatch))
     assert found.status.stopped is Stopped.ERROR
     assert_refuted(found, optimum)
