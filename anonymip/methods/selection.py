@@ -285,7 +285,19 @@ def _first_of(
 
 def _auto_freeform(problem: Problem, budget: Budget | None, settings: dict[str, Any]) -> Solution:
     """Return a freeform cover, which has what the weaker notions ask for as well."""
-    found = auto(problem.replace(recoding=Freeform()), budget=budget, **settings)
+    own = _Choice("nearest-sets")
+    try:
+        found = auto(problem.replace(recoding=Freeform()), budget=budget, **settings)
+    except NoSolution:
+        if problem.diversity is not None or not problem.limits:
+            raise
+        # Limits may leave sets of a weaker notion where they leave no freeform cover.
+        if problem.compiled.has_tables and problem.compiled.monotone:
+            return _run(own, "no freeform cover obeys the limits", problem, budget, settings)
+        found = auto(problem.replace(objective="gcp"), budget=budget, **settings)
+        return retold(
+            found, problem, remark="sets of least gcp: no freeform cover obeys the limits"
+        )
     remark = f"a freeform cover is a {problem.recoding.name} cover too"
     solution = retold(found, problem, remark=remark)
     if problem.diversity is not None:
@@ -301,7 +313,6 @@ def _auto_freeform(problem: Problem, budget: Budget | None, settings: dict[str, 
         return solution  # nothing loses less than exact cells
     if fits and problem.diversity is None and problem.compiled.has_tables:
         with suppress(NoSolution):  # freeform covers keep what such sets break
-            own = _Choice("nearest-sets")
             sets = _run(own, "sets of their own", problem, budget, settings)
             solution = min(solution, sets, key=lambda one: one.objective)
     return solution

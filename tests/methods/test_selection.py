@@ -29,6 +29,7 @@ from anonymip import (
     Problem,
     census,
     load_instance,
+    objective,
     publish,
     solve,
 )
@@ -367,3 +368,21 @@ def test_settings_are_numbers(given: dict[str, Any]) -> None:
     """What is no number is refused by name."""
     with pytest.raises(InputError, match=r"relative_gap|time_limit"):
         solve(Problem(census(10, 2, seed=1), 2), **given)
+
+
+def test_limits_that_no_freeform_cover_obeys() -> None:
+    """The records between two far ones serve both in (k,1), whatever the loss, and nowhere else."""
+    frame = pd.DataFrame({"q": [0.0, 4.0, 4.0, 6.0], "r": [1.0, 1.0, 2.0, 1.0]})
+    table = Microdata(frame, [Attribute("q", "numeric"), Attribute("r", "numeric")])
+
+    @objective
+    def largest(record: Any) -> Any:
+        return np.maximum(record.spread["q"], record.spread["r"])
+
+    limits: dict[str, Any] = {"limits": [Cap("q", 4.0)]}
+    for loss, least in ((GCP(), 17 / 3), (largest, 4.0)):
+        found = solve(Problem(table, 3, KOne(), loss, **limits))
+        assert found.objective == pytest.approx(least)
+        for notion in (OneK(), KK(), Freeform()):
+            with pytest.raises(NoSolution):
+                solve(Problem(table, 3, notion, loss, **limits))
