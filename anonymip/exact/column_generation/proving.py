@@ -129,8 +129,8 @@ class Proof:
             min(TARGETS.soon_columns, largest),
         )
         gap, refused = run.loss - first, False
-        # Of all pools together.
-        nodes = work.branches / (rules.types * run.problem.k**2)
+        # Of all pools together, and of each column of the last one.
+        nodes, a_column = work.branches / (rules.types * run.problem.k**2), 0.0
         singles = _singles(rules)
 
         @cache
@@ -164,6 +164,10 @@ class Proof:
                 below = run.lower + TARGETS.smaller * (target - run.lower)
                 shares.insert(0, (below - first) / gap)
                 continue
+            if len(found) * a_column > nodes:
+                # Searched in part it would prove less than the last one, which was searched whole.
+                run.trace.append(f"{share:.0%} of the gap: {len(found):,} columns, left")
+                return
             del shares[0]
             pool = found.and_also(singles)
             answer = solve_pool(
@@ -191,7 +195,7 @@ class Proof:
                 memory=settings.memory,
                 budget=budget,
             )
-            nodes -= answer.work
+            nodes, a_column = nodes - answer.work, answer.work / max(1, len(found))
             run.trace.append(
                 f"{share:.0%} of the gap: {len(found):,} columns, {answer.nodes:,} nodes"
                 + (f", with all of {in_words(settings.memory)}" if answer.was_full else "")

@@ -243,7 +243,7 @@ class PoolSearch:
     @property
     def _free(self) -> float:
         """Bytes that it may still hold, beside columns, further rows and open nodes."""
-        entries = self._pool.incidence.nnz + self._relaxation.extra.nnz
+        entries = self._pool.incidence.nnz + self._relaxation.extra.entries
         return self._most_held - self._open_bytes - NUMBERS.copies * NUMBERS.entry_bytes * entries
 
     def _that_fit(self, cuts: Sequence[RankOneCut]) -> Sequence[RankOneCut]:
@@ -387,7 +387,7 @@ class PoolSearch:
         result, chosen = solve_integer(
             self._pool,
             node.active,
-            csr_array(self._relaxation.extra[node.active][:, rows]),
+            csr_array(self._relaxation.extra.matrix[rows][:, node.active].T),
             self._relaxation.row_bounds(rows),
             self._best,
             Mip(self._solver, self._options, self._budget),
@@ -474,8 +474,9 @@ class PoolSearch:
 
     def _cut(self, node: _Node, round_: int) -> _Node | float | None:
         """Return a node after one round of cuts, those that were switched off before new ones."""
-        taken = self._relaxation.extra[node.relaxed.columns][:, self._cut_rows]
-        excess = taken.T @ node.relaxed.weights - self._relaxation.sides[self._cut_rows]
+        shares = np.zeros(len(self._pool.costs))
+        shares[node.relaxed.columns] = node.relaxed.weights
+        excess = (self._relaxation.extra.matrix @ shares - self._relaxation.sides)[self._cut_rows]
         back = np.array(self._cut_rows, np.int64)[excess > NUMBERS.broken]
         back = np.setdiff1d(back, self._relaxation.rows)
         if len(back):

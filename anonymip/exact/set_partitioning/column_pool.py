@@ -154,6 +154,46 @@ class Start:
     basis: Basis
 
 
+class FurtherRows:
+    """Rows of a pool beside the covering: (e, c) coefficients that grow without being copied."""
+
+    def __init__(self, columns: int) -> None:
+        self._columns, self._count = columns, 0
+        # Of one type, or each view of them would be a copy.
+        self._starts = np.zeros(1, np.int32)
+        self._indices, self._data = np.empty(0, np.int32), np.empty(0)
+        #: (c,) rows that each column is in.
+        self.held = np.zeros(columns, np.int64)
+
+    @property
+    def entries(self) -> int:
+        """Number of coefficients that are not 0."""
+        return int(self._starts[self._count])
+
+    @property
+    def matrix(self) -> csr_array:
+        """The (e, c) coefficients."""
+        end = self.entries
+        parts = (self._data[:end], self._indices[:end], self._starts[: self._count + 1])
+        return csr_array(parts, shape=(self._count, self._columns), copy=False)
+
+    def add(self, coefficients: csr_array) -> None:
+        """Add the (c, r) coefficients of rows."""
+        new = csc_array(coefficients)
+        begin, count = self.entries, self._count + new.shape[1]
+        end = begin + new.nnz
+        if end > len(self._data):
+            # SciPy copies views of less than half of an array.
+            self._indices = np.resize(self._indices, 3 * end // 2)
+            self._data = np.resize(self._data, 3 * end // 2)
+        if count >= len(self._starts):
+            self._starts = np.resize(self._starts, 3 * count // 2 + 2)
+        self._indices[begin:end], self._data[begin:end] = new.indices, new.data
+        self._starts[self._count + 1 : count + 1] = begin + new.indptr[1:]
+        self._count = count
+        self.held += np.bincount(new.indices, minlength=self._columns)
+
+
 class PoolRelaxation:
     """The relaxation over a pool, as a program of few of its columns and of its further rows.
 
@@ -163,8 +203,8 @@ class PoolRelaxation:
     def __init__(self, pool: Pool, cutoff: float) -> None:
         self._pool = pool
         self._cutoff = cutoff
-        #: (c, e) coefficients of the further rows, and (e,) their sides.
-        self.extra = csr_array((len(pool.costs), 0))
+        #: The further rows, and (e,) their sides.
+        self.extra = FurtherRows(len(pool.costs))
         self.sides = np.empty(0)
         self._is_least = np.empty(0, np.bool_)
         self._begin()
@@ -212,14 +252,14 @@ class PoolRelaxation:
         or upper.
         """
         first, count = len(self.sides), len(sides)
-        self.extra = csr_array(hstack([self.extra, coefficients]))
+        self.extra.add(coefficients)
         self.sides = np.concatenate([self.sides, sides])
         self._is_least = np.concatenate([self._is_least, np.full(count, least)])
         return np.arange(first, first + count)
 
     def hold_rows(self, rows: Ints) -> None:
         """Bring further rows, which are not in the program, into it."""
-        inside = csr_array(self.extra[self._inside][:, rows].T)
+        inside = csr_array(self.extra.matrix[rows][:, self._inside])
         matrix = csr_array(hstack([csr_array(self.sides[rows][:, None]), inside]))
         self._program.add_rows(matrix, *self.row_bounds(rows))
         self.rows = np.concatenate([self.rows, rows])
@@ -249,7 +289,7 @@ class PoolRelaxation:
         self._inside = np.concatenate([self._inside, columns])
         self._open = np.concatenate([self._open, np.ones(len(columns), np.bool_)])
         pool = self._pool
-        matrix = vstack([pool.incidence[columns].T, self.extra[columns][:, self.rows].T])
+        matrix = vstack([pool.incidence[columns].T, self.extra.matrix[self.rows][:, columns]])
         self._program.add_columns(pool.costs[columns], csc_array(matrix))
 
     def values_soon(self, choices: list[Ints], iterations: int) -> list[float]:
@@ -269,7 +309,7 @@ class PoolRelaxation:
         """Return the optimum over columns of the pool; None without time."""
         pool = self._pool
         self.open_columns(active)
-        members, extra = pool.incidence[active], self.extra[active]
+        members, further = pool.incidence[active], self.extra.matrix
         roots = members.indices[members.indptr[:-1]]
         while True:
             found = self._program.solve(budget)
@@ -283,7 +323,9 @@ class PoolRelaxation:
                 np.maximum(found.duals[t:], 0.0),
                 np.minimum(found.duals[t:], 0.0),
             )
-            reduced = pool.costs[active] - members @ duals - extra @ extra_duals
+            paid = np.flatnonzero(extra_duals)
+            reduced = pool.costs[active] - members @ duals
+            reduced -= (further[paid].T @ extra_duals[paid])[active]
             new = np.flatnonzero((reduced < _BELOW) & (self._place[active] < 0))
             if not len(new):
                 break
@@ -315,7 +357,7 @@ class PoolRelaxation:
         largest = pool.largest
         reach = largest * float(np.abs(duals).max(initial=0.0))
         reach += (
-            float(np.diff(self.extra.indptr).max(initial=0))
+            float(self.extra.held.max(initial=0))
             * largest
             * float(np.abs(extra_duals).max(initial=0.0))
         )
