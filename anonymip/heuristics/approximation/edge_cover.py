@@ -10,7 +10,8 @@ from anonymip.errors import InputError
 from anonymip.graphs.weighted.light_factors import saving_edges
 from anonymip.heuristics.approximation.guarantees import (
     cell_costs,
-    factor_obstacle,
+    claim,
+    guide,
     is_binary,
     loss_obstacle,
 )
@@ -22,7 +23,6 @@ from anonymip.heuristics.approximation.nearest_rows import (
 )
 from anonymip.heuristics.growing.batch_growth import cut_in_order
 from anonymip.heuristics.growing.repair import finish
-from anonymip.objectives import GCP
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Floats, Ints
@@ -71,9 +71,7 @@ def edge_cover(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
             remedy="Use two-factor for k = 3, forest for any k",
         )
     watch, budget = Stopwatch(), budget or Budget()
-    known = problem.compiled.has_tables and problem.compiled.monotone
-    guide = problem if known else Problem(problem.microdata, 2, objective=GCP())
-    near, stopped = nearest_rows(guide, budget)
+    near, stopped = nearest_rows(guide(problem), budget)
     if len(near.listed) > LARGEST_TABLE:
         raise InputError(
             f"edge-cover looks at all pairs, and the table has {len(near.listed)} distinct rows",
@@ -82,9 +80,16 @@ def edge_cover(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
     labels = np.full(problem.n, -1, np.int64)
     weight, is_lightest = None, False
     if stopped is None:
-        labels, weight, is_lightest, stopped = _classes(guide, near, budget)
+        labels, weight, is_lightest, stopped = _classes(problem.n, near, budget)
     else:
         cut_in_order(labels, find_order(problem, "variance", Budget()), 2, 0)
+    lacks, told = None, "2 times the optimum: suppression"
+    if not problem.compiled.has_tables or cell_costs(problem) is None:
+        lacks = "the paper proves one for suppression only, and some cells are generalized"
+    elif not is_lightest:
+        lacks = "the edge cover is not proven lightest"
+    elif is_binary(problem):
+        told = "1.5 times the optimum: binary table"
     solution = finish(
         problem,
         labels,
@@ -92,7 +97,7 @@ def edge_cover(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
         watch,
         budget=budget,
         stopped=stopped,
-        trace=(_claim(problem, stopped, is_lightest),),
+        trace=(claim(problem, stopped, told, lacks=lacks, everyone=True),),
     )
     suppressing = getattr(problem.recoding, "suppression", False)
     if weight is None or suppressing or loss_obstacle(problem) is not None:
@@ -105,14 +110,15 @@ def edge_cover(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
 
 
 def _classes(
-    problem: Problem, near: NearestRows, budget: Budget
+    n: int, near: NearestRows, budget: Budget
 ) -> tuple[Ints, float | None, bool, Stopped | None]:
     """Return (n,) labels, what every edge cover weighs at least, whether the one found is lightest.
 
     And why it stopped early: the cover then has no matching, and nothing is known of the lightest.
     """
     types = len(near.listed)
-    nearest = _nearest_types(near)
+    # The type of each row's nearest other row: its own if several rows share it.
+    nearest = np.where(near.listed > 1, near.types[:, 1], np.arange(types)).astype(np.int64)
     least = pair_distances(near.rows, np.arange(types), nearest)
     pairs, most = np.empty((0, 2), np.int64), 0.0
     ends, savings, stopped = close_pairs(near, least, budget)
@@ -124,20 +130,14 @@ def _classes(
     def distances(one: Ints, other: Ints) -> Floats:
         return pair_distances(near.rows, type_of[one], type_of[other])
 
-    labels = np.empty(problem.n, np.int64)
-    labels[near.records] = star_classes(problem.n, edges, weights, distances)
+    labels = np.empty(n, np.int64)
+    labels[near.records] = star_classes(n, edges, weights, distances)
     if stopped is not None:
         return labels, None, False, stopped
     saved = least[pairs].sum()
     saved -= pair_distances(near.rows, pairs[:, 0].copy(), pairs[:, 1].copy()).sum()
     is_lightest = bool(most - saved <= OPTIMALITY_RELATIVE * abs(most))
     return labels, float(least.sum()) - most, is_lightest, None
-
-
-def _nearest_types(near: NearestRows) -> Ints:
-    """Return (t,) the type of each row's nearest other row: its own if several rows share it."""
-    own = np.arange(len(near.listed))
-    return np.where(near.listed > 1, near.types[:, 1], own).astype(np.int64)
 
 
 def _cover(near: NearestRows, nearest: Ints, least: Floats, pairs: Ints) -> tuple[Ints, Floats]:
@@ -167,23 +167,6 @@ def _cover(near: NearestRows, nearest: Ints, least: Floats, pairs: Ints) -> tupl
             if turn[other] == near.start[other + 1]:
                 turn[other] = near.start[other]
     return np.array(edges, np.int64), np.array(weights)
-
-
-def _claim(problem: Problem, stopped: Stopped | None, is_lightest: bool) -> str:
-    obstacle = factor_obstacle(problem)
-    if stopped is not None:
-        obstacle = "it was stopped early"
-    elif getattr(problem.recoding, "suppression", False):
-        obstacle = "whole records may be suppressed"
-    if obstacle is None and cell_costs(problem) is None:
-        obstacle = "the paper proves one for suppression only, and some cells are generalized"
-    if obstacle is None and not is_lightest:
-        obstacle = "the edge cover is not proven lightest"
-    if obstacle is not None:
-        return f"no factor is claimed: {obstacle}"
-    if is_binary(problem):
-        return "loss at most 1.5 times the optimum: binary table"
-    return "loss at most 2 times the optimum: suppression"
 
 
 def star_classes(

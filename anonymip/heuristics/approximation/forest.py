@@ -10,11 +10,10 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
-from anonymip.heuristics.approximation.guarantees import factor_obstacle, loss_obstacle
+from anonymip.heuristics.approximation.guarantees import claim, guide, loss_obstacle
 from anonymip.heuristics.approximation.nearest_rows import NearestRows, nearest_rows
 from anonymip.heuristics.growing.batch_growth import cut_in_order
 from anonymip.heuristics.growing.repair import finish
-from anonymip.objectives import GCP
 from anonymip.objectives.kernels.class_loss import pair_loss
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
@@ -56,9 +55,7 @@ def forest(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
        Technology 20051120001, 2005, Section 4.
     """
     watch, budget = Stopwatch(), budget or Budget()
-    known = problem.compiled.has_tables and problem.compiled.monotone
-    guide = problem if known else Problem(problem.microdata, problem.k, objective=GCP())
-    near, stopped = nearest_rows(guide, budget)
+    near, stopped = nearest_rows(guide(problem), budget)
     bound = None
     if stopped is None:
         grown = grow_forest(near, problem.k)
@@ -66,11 +63,17 @@ def forest(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
         labels = np.empty(problem.n, np.int64)
         labels[near.records] = parts
         if loss_obstacle(problem) is None:
-            value = fsum(_least_charges(problem, near)) * (1.0 - LOSS_RELATIVE)
+            # What each record loses at least: its (k-1)-th neighbour, or a row of stars. What is
+            # left of a difference by rounding must not lift the bound.
+            charges = np.maximum(near.farthest - problem.rounding, 0.0)
+            if getattr(problem.recoding, "suppression", False):
+                charges = np.minimum(charges, problem.compiled.suppression_price)
+            value = fsum(np.repeat(charges, np.diff(near.start))) * (1.0 - LOSS_RELATIVE)
             bound = Bound(value, "nearest neighbours of the forest", "argument", watch.seconds)
     else:
         labels = np.full(problem.n, -1, np.int64)
         cut_in_order(labels, find_order(problem, "variance", Budget()), problem.k, 0)
+    factor = f"{largest_part(problem.k)} times the optimum: factor max{{2k - 1, 3k - 5}}"
     solution = finish(
         problem,
         labels,
@@ -78,28 +81,9 @@ def forest(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
         watch,
         budget=budget,
         stopped=stopped,
-        trace=(_claim(problem, stopped),),
+        trace=(claim(problem, stopped, factor, lacks=None, everyone=False),),
     )
     return solution if bound is None else solution.with_bound(bound)
-
-
-def _least_charges(problem: Problem, near: NearestRows) -> Floats:
-    """Return (n,) what each record loses at least: its (k-1)-th neighbour, or a row of stars."""
-    # What is left of a difference by rounding must not lift the bound.
-    charges = np.maximum(near.farthest - problem.rounding, 0.0)
-    if getattr(problem.recoding, "suppression", False):
-        charges = np.minimum(charges, problem.compiled.suppression_price)
-    return np.repeat(charges, np.diff(near.start))
-
-
-def _claim(problem: Problem, stopped: Stopped | None) -> str:
-    obstacle = factor_obstacle(problem)
-    if stopped is not None:
-        obstacle = "it was stopped early"
-    if obstacle is not None:
-        return f"no factor is claimed: {obstacle}"
-    factor = largest_part(problem.k)
-    return f"loss at most {factor} times the optimum: factor max{{2k - 1, 3k - 5}}"
 
 
 def largest_part(k: int) -> int:
@@ -116,19 +100,14 @@ def cut_trees(forest: Forest, k: int, budget: Budget) -> tuple[Ints, Stopped | N
     the centre; the centre itself stays with k - 1 rows or more. No part with a copy is ever cut
     again, so that its Steiner vertex needs no counting.
 
-    `forest`: trees of at least k rows. `k`: least size of a part. `budget`: when it ends, trees are
-    cut no further: parts are then larger, never smaller.
+    `forest`: trees of at least k rows. `budget`: when it ends, trees are cut no further: parts are
+    then larger, never smaller.
 
     Parts have at most max{2k - 1, 3k - 5} rows, and their trees weigh no more than the forest:
-    the proof stands in ``docs/approximation.md``. Algorithm DECOMPOSE-COMPONENT [1]_ cuts parts
-    with a Steiner vertex again and does not always find a cut: with k = 4 and branches of 3, 3, 3
-    and 2 rows it leaves 3, 3 and 2 at a Steiner vertex. Complexity: O(n log n) time and, for each
-    row, its depth in the tree.
-
-    References
-    ----------
-    .. [1] G. Aggarwal et al.: Approximation Algorithms for k-Anonymity, Journal of Privacy
-       Technology 20051120001, 2005, Section 4.2.
+    the proof stands in ``docs/approximation.md``. Algorithm DECOMPOSE-COMPONENT of the paper
+    (Section 4.2) cuts parts with a Steiner vertex again and does not always find a cut: with k = 4
+    and branches of 3, 3, 3 and 2 rows it leaves 3, 3 and 2 at a Steiner vertex. Complexity:
+    O(n log n) time and, for each row, its depth in the tree.
     """
     parent, weight = forest.parent.copy(), forest.weight.copy()
     size = np.ones(len(parent), np.int64)
@@ -288,13 +267,8 @@ def grow_forest(near: NearestRows, k: int) -> Forest:
     components the one whose edge is lightest comes first: the paper leaves the order open.
 
     Each row is charged one edge at most, no longer than to its (k-1)-th nearest neighbour, which it
-    also loses in any release: the forest weighs no more than the optimum (Lemma 3 of [1]_).
+    also loses in any release: the forest weighs no more than the optimum (Section 4.1, Lemma 3).
     Complexity: O(n k log n) time.
-
-    References
-    ----------
-    .. [1] G. Aggarwal et al.: Approximation Algorithms for k-Anonymity, Journal of Privacy
-       Technology 20051120001, 2005, Section 4.1.
     """
     n = len(near.records)
     forest = Forest(np.full(n, -1, np.int64), np.zeros(n))

@@ -6,6 +6,7 @@ from math import fsum
 
 import numpy as np
 
+from anonymip.objectives import GCP
 from anonymip.objectives.language.tables import (
     CAPPED,
     LossTables,
@@ -17,6 +18,7 @@ from anonymip.objectives.language.tables import (
 from anonymip.problem import Problem, has_rules, named_rules
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
+from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_RELATIVE, SEARCH_ROUNDING
 
 #: Ranges with a curved loss are checked triple by triple up to so many values.
@@ -56,6 +58,28 @@ def loss_obstacle(problem: Problem) -> str | None:
         name = problem.microdata.names[column]
         return f"the loss of {name!r} may exceed that of two overlapping classes together"
     return None
+
+
+def guide(problem: Problem) -> Problem:
+    """Return the problem whose loss weighs pairs: GCP where it has no tables or is not monotone."""
+    known = problem.compiled.has_tables and problem.compiled.monotone
+    return problem if known else Problem(problem.microdata, problem.k, objective=GCP())
+
+
+def claim(
+    problem: Problem, stopped: Stopped | None, factor: str, *, lacks: str | None, everyone: bool
+) -> str:
+    """Return the remark that tells a factor, or why none is claimed.
+
+    `lacks`: what the answer or the table lacks for it beside the conditions of all factors.
+    `everyone`: whether it holds only where no record may be suppressed.
+    """
+    obstacle = factor_obstacle(problem) or lacks
+    if stopped is not None:
+        obstacle = "it was stopped early"
+    elif everyone and getattr(problem.recoding, "suppression", False):
+        obstacle = "whole records may be suppressed"
+    return f"no factor is claimed: {obstacle}" if obstacle else f"loss at most {factor}"
 
 
 def cell_costs(problem: Problem) -> tuple[Ints, Floats] | None:

@@ -8,11 +8,10 @@ import numpy as np
 
 from anonymip.errors import InputError
 from anonymip.graphs.weighted.light_factors import cycles_of, lightest_two_factor
-from anonymip.heuristics.approximation.guarantees import factor_obstacle, is_binary, loss_obstacle
+from anonymip.heuristics.approximation.guarantees import claim, guide, is_binary, loss_obstacle
 from anonymip.heuristics.approximation.nearest_rows import all_distances
 from anonymip.heuristics.growing.batch_growth import cut_in_order
 from anonymip.heuristics.growing.repair import finish
-from anonymip.objectives import GCP
 from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
@@ -20,7 +19,6 @@ from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
-from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_RELATIVE
 
 #: The matrix of all distances, and the flow on it, of more records would take too long.
@@ -67,10 +65,8 @@ def two_factor(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
             remedy=f"Use forest beyond {LARGEST_TABLE}",
         )
     watch, budget = Stopwatch(), budget or Budget()
-    known = problem.compiled.has_tables and problem.compiled.monotone
-    guide = problem if known else Problem(problem.microdata, 3, objective=GCP())
     types = problem.microdata.row_types()
-    rows = kernel_rows(problem.microdata, guide.compiled.tables, types.first)
+    rows = kernel_rows(problem.microdata, guide(problem).compiled.tables, types.first)
     # Rows in the order of the types: equal rows are neighbours.
     records = np.argsort(types.inverse, kind="stable")
     weights, stopped = all_distances(rows, types.inverse[records], budget)
@@ -96,6 +92,11 @@ def two_factor(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
             bound = Bound(value * (1.0 - LOSS_RELATIVE), source, "argument", watch.seconds)
     if (labels < 0).any():
         cut_in_order(labels, find_order(problem, "variance", Budget()), 3, 0)
+    told, lacks = "2 times the optimum: binary table", None
+    if not problem.compiled.has_tables or not is_binary(problem):
+        lacks = "the table is not binary"
+    elif not is_lightest:
+        lacks = "the 2-factor is not proven lightest"
     solution = finish(
         problem,
         labels,
@@ -103,7 +104,7 @@ def two_factor(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
         watch,
         budget=budget,
         stopped=stopped,
-        trace=(_claim(problem, stopped, is_lightest),),
+        trace=(claim(problem, stopped, told, lacks=lacks, everyone=True),),
     )
     return solution if bound is None else solution.with_bound(bound)
 
@@ -162,18 +163,3 @@ def _bound_factor(problem: Problem) -> float | None:
     others = (*tables.set_columns, *tables.pair_columns)
     binary = all(len(problem.microdata.levels[column]) <= 2 for column in others)
     return 1.5 if binary else 1.0
-
-
-def _claim(problem: Problem, stopped: Stopped | None, is_lightest: bool) -> str:
-    obstacle = factor_obstacle(problem)
-    if stopped is not None:
-        obstacle = "it was stopped early"
-    elif getattr(problem.recoding, "suppression", False):
-        obstacle = "whole records may be suppressed"
-    if obstacle is None and not is_binary(problem):
-        obstacle = "the table is not binary"
-    if obstacle is None and not is_lightest:
-        obstacle = "the 2-factor is not proven lightest"
-    if obstacle is not None:
-        return f"no factor is claimed: {obstacle}"
-    return "loss at most 2 times the optimum: binary table"

@@ -69,12 +69,11 @@ class MatchingExchange:
         return cls(problem, None, costs, rng)
 
     def run_pass(self, cover: Cover, budget: Budget) -> tuple[Cover, float, Stopped | None]:
-        """Draw a decomposition of a cover and assign each of its matchings again.
+        """Draw a decomposition of a regular cover and assign each of its matchings again.
 
-        `cover`: regular. `budget`: asked between the matchings. Returns: with every record in its
-        own set, though not in the set that was its own before: a set costs the same whoever is
-        published with it; by how much the sum of the losses has fallen, at least 0; why the pass
-        ended early, if it did.
+        Returns: a cover with every record in its own set, though not in the set that was its own
+        before: a set costs the same whoever is published with it; by how much the sum of the losses
+        has fallen, at least 0; why the pass ended early, if it did.
         """
         degree = int(cover.sizes[0])
         matchings = random_matchings(cover, degree, self.rng)
@@ -163,10 +162,9 @@ def swap_matches(
     reciprocal cover i and a, j and b are pairs that separate and join crosswise, which changes the
     four sets; degrees and sizes stay in both cases.
 
-    `problem`: its objective has tables. `cover`: every record in its own set. `reciprocal`: whether
-    the cover is reciprocal and must stay so. `rng`: draws the order of the records. `budget`: when
-    it ends, the swaps made stay. Returns: what is reached, by how much the sum of the losses has
-    fallen, why it ended early. Complexity: O(k n (n m + k)) time.
+    `cover`: every record in its own set; it stays `reciprocal` if it is. `rng`: draws the order of
+    the records. When the budget ends, the swaps made stay. Returns: what is reached, by how much
+    the sum of the losses has fallen, why it ended early. Complexity: O(k n (n m + k)) time.
     """
     terms, n = set_terms(problem), problem.n
     largest = int(cover.sizes.max())

@@ -16,7 +16,7 @@ from anonymip.heuristics.freeform.left_out import leaves_out
 from anonymip.orders.orders import cardinality_order
 from anonymip.problem import Problem, has_rules, named_rules
 from anonymip.recodings import Freeform
-from anonymip.runtime.arrays import Codes, Ints
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.runtime.side_by_side import can_be_sent, run_side_by_side, workers_of
@@ -35,11 +35,9 @@ def finish_cover(
     seed: int | None = None,
     trace: tuple[str, ...] = (),
 ) -> Solution:
-    """Return the solution of a cover.
+    """Return the solution of a cover, whose sets are as large as the recoding asks for.
 
-    `cover`: a set for each record, as large as the recoding asks for; it may break limits and
-    diversity. `method, watch, stopped, options, seed, trace`: as the solution has them. Raises
-    NoSolution if the cover breaks a limit or the diversity.
+    Raises NoSolution if it breaks a limit or the diversity.
     """
     try:
         return Solution.of(
@@ -149,32 +147,18 @@ def solve_in_parts(
     results = run_side_by_side(
         tasks, budget, jobs=workers, in_processes=True, phase="solving parts", by_task=True
     )
-    covers = [Cover(result.start, result.members) for result in results]
+    covers, stopped, names, seeds = zip(*results, strict=True)
+    early = [reason for reason in (Stopped.INTERRUPT, Stopped.TIME) if reason in stopped]
     return finish_cover(
         problem,
         Cover.joined(problem.n, zip(rows, covers, strict=True)),
-        results[0].method,
+        names[0],
         watch,
-        stopped=_first_stop(results),
+        stopped=early[0] if early else None,
         options={**options, "part": part},
-        seed=results[0].seed,
+        seed=seeds[0],
         trace=trace,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _PartResult:
-    """What is known of a part that was solved.
-
-    `start, members`: its cover, records numbered within the part. `stopped, method, seed`: as its
-    solution has them.
-    """
-
-    start: Ints
-    members: Codes
-    stopped: Stopped
-    method: str
-    seed: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,13 +169,15 @@ class _PartTask:
     problem: Problem
     seed: int
 
-    def __call__(self, budget: Budget) -> _PartResult:
-        """Solve the part."""
-        solution = self.method(self.problem, budget=budget, seed=self.seed)
-        cover = cast(Cover, solution.assignment)
-        return _PartResult(
-            cover.start, cover.members, solution.status.stopped, solution.method, solution.seed
-        )
+    def __call__(self, budget: Budget) -> tuple[Cover, Stopped, str, int | None]:
+        """Return the cover, records numbered within the part; why it ended, by what method, seed.
+
+        Without what the cover has worked out by now, which need not be sent.
+        """
+        found = self.method(self.problem, budget=budget, seed=self.seed)
+        cover = cast(Cover, found.assignment)
+        cover = Cover(cover.start, cover.members)
+        return cover, found.status.stopped, found.method, found.seed
 
 
 def _parts(problem: Problem, part: int) -> list[Ints]:
@@ -222,12 +208,3 @@ def _task(
             f"a part of {len(records)} records has no solution: {error.message}",
             remedy="Use larger parts",
         ) from error
-
-
-def _first_stop(results: list[_PartResult]) -> Stopped | None:
-    """Return why some part stopped early; None if none did."""
-    early = {result.stopped for result in results}
-    for reason in (Stopped.INTERRUPT, Stopped.TIME):
-        if reason in early:
-            return reason
-    return None

@@ -64,13 +64,10 @@ def ring_sets(order: Ints, starts: Ints, degree: int, reciprocal: bool = False) 
     reciprocal ring takes half of them from before it; of an even number, the one left over is
     paired off within segments of the ring.
 
-    `order`: (n,) records; the parts follow each other. `starts`: where each part begins in `order`;
-    parts have `degree` records or more. `degree`: size of the sets. `reciprocal`: whether i lies in
-    the set of l if l lies in that of i; with an even degree all parts need an even number of
-    records.
-
-    Every record lies in as many sets as its set has records: the graph is regular. Complexity:
-    O(n degree).
+    `starts`: where each part begins in `order`; parts have `degree` records or more. `reciprocal`:
+    whether i lies in the set of l if l lies in that of i; with an even degree all parts need an
+    even number of records. Every record lies in as many sets as its set has records: the graph is
+    regular. Complexity: O(n degree).
     """
     n = len(order)
     sizes = np.diff(np.append(starts, n))
@@ -114,19 +111,11 @@ def diverse_ring(problem: Problem, order: Ints, degree: int, method: str) -> tup
     """Return an order near the given one and a size of sets that make diverse rings.
 
     Any so many consecutive records of the closed order are diverse. So are then the sets of the
-    ring, and the values of the rows of each record if it is published along a shift [1]_.
-
-    `problem`: with a diversity. `order`: all records. `degree`: least size of the sets. `method`:
-    named if it fails. Raises NoSolution if the recoding names the degrees, and no such order is
-    found.
-
-    Sets grow until there is such an order: to a multiple of l, with which two sets of one value
-    need not be wholly different, and at worst to the whole table.
-
-    References
-    ----------
-    .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
-       Preserving Data Publishing, SIGMOD 2010, Section 6.
+    ring, and the values of the rows of each record if it is published along a shift (Wong et al.
+    2010, Section 6). Sets grow from `degree` until there is such an order: to a multiple of l, with
+    which two sets of one value need not be wholly different, and at worst to the whole table.
+    Raises NoSolution, which names the `method`, if the recoding names the degrees, and no such
+    order is found.
     """
     assert problem.diversity is not None
     sensitive = problem.microdata.sensitive_codes
@@ -141,17 +130,10 @@ def diverse_parts(problem: Problem, parts: Parts, degree: int, method: str) -> t
     """Return parts with diverse closed orders, and the size of sets of all their rings.
 
     Parts that have too many records of a value are merged with a neighbour until none is left;
-    large parts made in this way are split again where both pieces are diverse (Section 6 of [1]_;
-    there pieces have each value at most once, here they may be larger, which loses less).
-
-    `problem`: with a diversity. `parts`: of at least `degree` records each. `degree`: least size of
-    the sets. `method`: named if it fails. Raises NoSolution if the recoding names the degrees, and
-    there are no such parts.
-
-    References
-    ----------
-    .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
-       Preserving Data Publishing, SIGMOD 2010, Section 6.
+    large parts made in this way are split again where both pieces are diverse (Section 6 of Wong
+    et al. 2010; there pieces have each value at most once, here they may be larger, which loses
+    less). `parts`: of at least `degree` records each. Raises NoSolution, which names the `method`,
+    if the recoding names the degrees, and there are no such parts.
     """
     assert problem.diversity is not None
     sensitive = problem.microdata.sensitive_codes
@@ -191,11 +173,9 @@ def rings_in_classes(problem: Problem, classes: Classes, size: int, budget: Budg
     """Return a cover whose sets are diverse rings within classes, or within some of them together.
 
     It loses no more than the classes where each has a closed order that is diverse; others are
-    merged with neighbours on the Hilbert curve, as parts are (:func:`diverse_parts`).
-
-    `problem`: with freeform generalization and a diversity. `classes`: of `size` records or more,
-    none left out. `size`: least size of the sets. `budget`: of the curve. Raises NoSolution if
-    there are no such parts.
+    merged with neighbours on the Hilbert curve, as parts are (:func:`diverse_parts`). `classes`: of
+    `size` records or more, none left out. `budget`: of the curve. Raises NoSolution if there are no
+    such parts.
     """
     rank = np.empty(problem.n, np.int64)
     rank[find_order(problem, "hilbert", budget)] = np.arange(problem.n)

@@ -65,9 +65,8 @@ class SetTerms(Packed, read_only=True):
 def set_terms(problem: Problem, order: Ints | None = None) -> SetTerms:
     """Return the terms of a problem's loss and limits.
 
-    `problem`: its objective has tables. `order`: (n,) records in the order in which the kernels
-    number them; None keeps that of the table. Raises UnsupportedObjective if the objective has no
-    tables.
+    `order`: (n,) records in the order in which the kernels number them; None keeps that of the
+    table. Raises UnsupportedObjective if the objective has no tables.
     """
     rows = limited_tables(problem, np.arange(problem.n) if order is None else order)
     tables = rows.tables
@@ -132,7 +131,10 @@ def new_states(terms: SetTerms, largest: int) -> SetStates:
         listed=np.empty((n, int(starts[-1])), np.int32),
         list_start=starts[:-1].copy(),
     )
-    open_own_sets(states)
+    states.low[:] = states.high[:] = terms.range_values.T
+    states.counts[:] = 1
+    states.listed[:, states.list_start] = terms.set_codes.T
+    states.pair_low[:] = states.pair_high[:] = terms.pair_codes.T
     return states
 
 
@@ -153,13 +155,6 @@ def open_set(states: SetStates, i: int, record: int) -> None:
     for p in range(len(states.terms.pair_codes)):
         states.pair_low[i, p] = states.terms.pair_codes[p, record]
         states.pair_high[i, p] = states.terms.pair_codes[p, record]
-
-
-@kernel
-def open_own_sets(states: SetStates) -> None:
-    """Let every set hold its own record and no other."""
-    for i in range(len(states.counts)):
-        open_set(states, i, i)
 
 
 @kernel
@@ -311,9 +306,9 @@ def weigh(
 ) -> None:
     """Write the weights of published record i with consecutive originals, infinite where forbidden.
 
-    `values, set_codes, pair_codes`: of originals, a line a term as in :class:`SetTerms`. `begin`:
-    the first of them. `table`: as :func:`fill_table` leaves it. `weights`: one an original, float64
-    or float32. Complexity: O(m times the originals) time; each term is one pass.
+    `values, set_codes, pair_codes`: of originals, a line a term as in :class:`SetTerms`; `begin` is
+    the first of them. `table`: as :func:`fill_table` leaves it. `weights`: one an original.
+    Complexity: O(m times the originals) time; each term is one pass.
     """
     terms, end = states.terms, begin + len(weights)
     weights[:] = 0.0

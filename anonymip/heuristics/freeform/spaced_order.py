@@ -49,16 +49,10 @@ def diverse_order(
     succeeds if l is a whole number, the window a multiple of it, and no value has more than a share
     of 1/l.
 
-    `order`: records: all, or some of them. `sensitive`: (n, columns) codes of all records.
-    `window`: how many consecutive records must be diverse, at most the length of the order.
-    `diversity`: what they must have (Wong et al. [1]_, Section 6: no l consecutive records share a
-    value). Returns: None if no order is found. Complexity: O(n window log v) for v combinations of
+    `order`: all records, or some of them. `sensitive`: (n, columns) codes of all records.
+    `diversity`: what consecutive records must have (Wong et al. 2010, Section 6: no l of them share
+    a value). None if no order is found. Complexity: O(n window log v) for v combinations of
     sensitive values, and O(window) for each change of places tried.
-
-    References
-    ----------
-    .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
-       Preserving Data Publishing, SIGMOD 2010, Section 6.
     """
     n = len(order)
     if n < window or not has_room(order, sensitive, window, diversity):
@@ -73,7 +67,7 @@ def diverse_order(
     for begin in range(0, n, max(1, n // _BEGINNINGS)):
         turned = np.roll(combinations, -begin)
         moved = np.roll(codes, -begin, axis=0)
-        places = _place(moved, turned, _next_alike(turned), window, most, distinct)
+        places = _place(moved, turned, window, most, distinct)
         places = (places + begin) % n
         _repair(codes, places, window, most, distinct, min(_SWAP_REACH, n // 2))
         if is_diverse_around(order[places], sensitive, window, diversity):
@@ -103,19 +97,8 @@ def has_room(
     return True
 
 
-def _next_alike(combinations: Ints) -> Ints:
-    """Return (n,) the next place with the same combination of values, -1 if there is none."""
-    by_combination = np.argsort(combinations, kind="stable")
-    following = np.full(len(combinations), -1, np.int64)
-    alike = combinations[by_combination[1:]] == combinations[by_combination[:-1]]
-    following[by_combination[:-1][alike]] = by_combination[1:][alike]
-    return following
-
-
 @kernel
-def _place(
-    codes: Ints, combinations: Ints, following: Ints, window: int, most: int, distinct: int
-) -> Ints:
+def _place(codes: Ints, combinations: Ints, window: int, most: int, distinct: int) -> Ints:
     """Return the places in the given order, each as early as it fits."""
     n, columns = codes.shape
     # Records of each value that are not placed yet.
@@ -123,13 +106,15 @@ def _place(
     for at in range(n):
         for column in range(columns):
             left[column, codes[at, column]] += 1
-    # A heap of the first record not yet placed of each combination.
-    seen = np.zeros(n, np.bool_)
+    # A heap of the first record not yet placed of each combination, and which one follows it.
+    last, following = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     heads = [np.int64(0) for _ in range(0)]
     for at in range(n):
-        if not seen[combinations[at]]:
-            seen[combinations[at]] = True
+        if last[combinations[at]] < 0:
             heapq.heappush(heads, np.int64(at))
+        else:
+            following[last[combinations[at]]] = at
+        last[combinations[at]] = at
     placed = np.full(n, -1, np.int64)
     waiting = np.empty(n, np.int64)
     counts = np.zeros(codes.max() + 1, np.int64)

@@ -8,6 +8,8 @@ values.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from anonymip.errors import InputError
@@ -41,10 +43,7 @@ from anonymip.status import Stopped
 
 
 class SensitiveMix:
-    """Counts of the sensitive values of a set of records that grows or shrinks.
-
-    `problem`: with or without a diversity. `members`: the records at first.
-    """
+    """Counts of the sensitive values of a set of records that grows or shrinks."""
 
     def __init__(self, problem: Problem, members: Ints) -> None:
         self._k = problem.k
@@ -104,6 +103,14 @@ def _diverse_without(
     return diverse
 
 
+def groups_by_size(groups: Sequence[Sequence[int] | Ints]) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the places (B,) of the groups of each size, ascending, and their members (B, size)."""
+    sizes = np.array([len(group) for group in groups], np.int64)
+    for size in np.unique(sizes[sizes > 0]):
+        at = np.flatnonzero(sizes == size)
+        yield at, np.array([groups[g] for g in at.tolist()], np.int64)
+
+
 def joining_losses(
     problem: Problem,
     groups: list[list[int]],
@@ -112,19 +119,14 @@ def joining_losses(
     by_increase: bool,
     keep_diverse: bool = True,
 ) -> Floats:
-    """Return (groups,) losses of each class with the newcomers in it.
+    """Return (groups,) losses of each class with all the newcomers, infinite where a rule breaks.
 
-    `problem`: gives loss and rules. `groups`: records of each class. `newcomers`: records that join
-    together. `by_increase`: whether the loss of the class without them is subtracted. The maximum
-    over all records grows by no class's increase, so with the aggregate ``"max"`` nothing is.
-    `keep_diverse`: whether a diverse class must stay diverse. Returns: infinite where a rule would
-    be broken.
+    `by_increase`: whether the loss of the class without them is subtracted. The maximum over all
+    records grows by no class's increase, so with the aggregate ``"max"`` nothing is.
+    `keep_diverse`: whether a diverse class must stay diverse.
     """
     losses = np.full(len(groups), np.inf)
-    sizes = np.array([len(group) for group in groups], np.int64)
-    for size in np.unique(sizes):
-        at = np.flatnonzero(sizes == size)
-        members = np.array([groups[g] for g in at], np.int64)
+    for at, members in groups_by_size(groups):
         joined = np.concatenate([members, np.tile(newcomers, (len(at), 1))], axis=1)
         found = losses_within_limits(problem, joined)
         if by_increase and problem.compiled.aggregate == "sum":
@@ -222,13 +224,11 @@ def grow_classes_in_batches(
 ) -> tuple[Ints, Stopped | None]:
     """Return (n,) labels and why it stopped early, if it did; -1 where no class was found.
 
-    `problem`: any problem with equivalence classes. `order`: (n,) records in the order in which
-    seeds are taken and ties are broken. `budget`: when it ends, the records left are cut in order.
-    `search`: ``"auto"`` or ``"scan"``. `drawn`: None: the next seed is the first record left.
-    Otherwise the record farthest from the last one placed, at first from a type of records drawn
-    with this generator. `by_increase`: whether leftovers join the class whose loss rises least, or
-    the one whose new loss is least. `candidates`: so many records are looked at for each one
-    placed, those nearest to the seed in the order.
+    Seeds are taken, and ties broken, in the order; when the budget ends, the records left are cut
+    in it. `drawn`: None: the next seed is the first record left. Otherwise the record farthest from
+    the last one placed, at first from a type of records drawn with this generator. `by_increase`:
+    whether leftovers join the class whose loss rises least, or the one whose new loss is least.
+    `candidates`: so many records are looked at for each one placed, those nearest to the seed.
 
     Complexity: O(n min(n, candidates) k m) time.
     """
@@ -278,10 +278,8 @@ def pick_companion(
 ) -> int:
     """Return the place among the candidates of the one that joins a class, -1 if none can.
 
-    `problem`: gives loss and rules. `members, mix`: records of the class, and their sensitive
-    values. `candidates`: records that may join. `rest`: sensitive values of all records without a
-    class. Candidates whose leaving keeps these diverse come first: what is left can then still be a
-    class.
+    `mix`: sensitive values of the members; `rest`: of all records without a class. Candidates whose
+    leaving keeps these diverse come first: what is left can then still be a class.
     """
     useful = np.flatnonzero(mix.needed_with(candidates) < mix.needed())
     if not len(useful):
@@ -368,10 +366,6 @@ class _BatchGrowth:
         self._alive[place] = False
         self._rest.remove(int(self._records[place]))
 
-    def _give_back(self, place: int) -> None:
-        self._alive[place] = True
-        self._rest.add(int(self._records[place]))
-
     def _grown_compiled(self, seed: int) -> list[int]:
         """Return the same as :meth:`_grown_in_batches`."""
         rest = self._rest
@@ -397,8 +391,9 @@ class _BatchGrowth:
                     self._problem, members, mix, self._records[candidates], self._rest
                 )
             if picked < 0:
-                for place in places:
-                    self._give_back(place)
+                self._alive[places] = True
+                for record in self._records[places].tolist():
+                    self._rest.add(record)
                 return []
             place = int(candidates[picked])
             places.append(place)

@@ -83,7 +83,6 @@ def grow(
 
     `drawn`: as for :func:`~anonymip.heuristics.growing.batch_growth.grow_classes_in_batches`;
     leftovers then join the class whose loss rises least, else the one whose new loss is least.
-    `options`: of the method, beside `search`.
     """
     effort = check_effort(effort, limited=budget.deadline is not None)
     told: dict[str, object] = {**(options or {}), "search": search}
@@ -125,14 +124,11 @@ def grow_classes(
     farthest_from: int | None,
     by_increase: bool,
 ) -> tuple[Ints, Stopped | None]:
-    """Return (n,) labels and why it stopped early, if it did.
+    """Return (n,) labels and why it stopped early, if it did: the records left are cut in order.
 
-    `problem, arranged`: the rows in the order in which seeds are taken and ties are broken.
-    `budget`: when it ends, the records left are cut in order. `search`: ``"tree"``, ``"scan"`` or
-    ``"auto"``; the result is the same. `farthest_from`: None: the next seed is the first record
-    left. Otherwise the record farthest from the last one placed, at first from this type.
-    `by_increase`: whether leftovers join the class whose loss rises least, or the one whose new
-    loss is least.
+    `farthest_from`: None: the next seed is the first record left. Otherwise the record farthest
+    from the last one placed, at first from this type. `by_increase`: whether leftovers join the
+    class whose loss rises least, or the one whose new loss is least.
     """
     n, k = problem.n, problem.k
     tables, rows = problem.compiled.tables, arranged.rows
@@ -160,7 +156,11 @@ def grow_classes(
             link = np.full(n, -1)
             _place_leftovers(rows, state, growth, begin, head, link, by_increase)
         return arranged.labels(growth.picked, growth.labels), None
-    return _cut_rest(arranged, growth, placed, classes, k), stopped
+    growth.picked[placed:] = np.repeat(np.arange(arranged.types), growth.alive)
+    growth.labels[placed:] = -1
+    labels = arranged.labels(growth.picked, growth.labels)
+    cut_in_order(labels, arranged.records, k, classes)
+    return labels, stopped
 
 
 def _use_tree(problem: Problem, arranged: Arrangement, search: str) -> bool:
@@ -179,16 +179,6 @@ def _use_tree(problem: Problem, arranged: Arrangement, search: str) -> bool:
     tables = problem.compiled.tables
     terms = sum(tables.term_counts)
     return arranged.types >= _TREE_TYPES and terms <= _TREE_TERMS
-
-
-def _cut_rest(arranged: Arrangement, growth: Growth, placed: int, classes: int, k: int) -> Ints:
-    """Label the records that are left when the budget ends."""
-    rest = np.repeat(np.arange(arranged.types), growth.alive)
-    growth.picked[placed:] = rest
-    growth.labels[placed:] = -1
-    labels = arranged.labels(growth.picked, growth.labels)
-    cut_in_order(labels, arranged.records, k, classes)
-    return labels
 
 
 @kernel

@@ -15,7 +15,7 @@ import numpy as np
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import InputError, NoSolution
-from anonymip.heuristics.growing.batch_growth import joining_losses
+from anonymip.heuristics.growing.batch_growth import groups_by_size, joining_losses
 from anonymip.orders.orders import variance_order
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
@@ -43,10 +43,9 @@ def without_outliers(
 ) -> Ints:
     """Return labels with the records left out whose leaving saves most, no more than may be.
 
-    `problem`: with equivalence classes and a limit of suppression. `labels`: (n,) classes that keep
-    all rules; -1 for suppressed records, no more than may be. `rehome`: finds classes for those
-    whose class is too small without the records left out. `budget`: when it ends, the best labels
-    so far are the result. `improve`: makes the classes better that are left.
+    `labels`: (n,) classes that keep all rules; -1 for suppressed records, no more than may be.
+    `rehome`: finds classes for those whose class is too small without the records left out.
+    `budget`: when it ends, the best labels so far are the result.
 
     Complexity: O(n k m) a step, of which there are some log_4 of the limit.
     """
@@ -96,12 +95,8 @@ def _worth_most(problem: Problem, labels: Ints, most: int, repairs: bool) -> Fla
     saved = _joining(problem, labels, out) - price
     alone = [[record] for record in out.tolist()]
     packages += list(zip(saved.tolist(), alone, strict=True))
-    groups = Classes(labels).groups()  # type: ignore[arg-type]
-    sizes = np.array([len(group) for group in groups])
-    for size in np.unique(sizes):
-        rows = np.array([groups[at] for at in np.flatnonzero(sizes == size)], np.int64)
-        fewest = 1 if repairs else problem.k
-        packages += _leaving_classes(problem, rows, price, fewest)
+    for _, rows in groups_by_size(Classes(labels).groups()):  # type: ignore[arg-type]
+        packages += _leaving_classes(problem, rows, price, 1 if repairs else problem.k)
     # The largest saving a record first; ties by record.
     packages.sort(key=lambda one: (-one[0] / len(one[1]), one[1]))
     chosen = np.zeros(problem.n, np.bool_)

@@ -20,6 +20,7 @@ from anonymip.errors import InputError, NoSolution
 from anonymip.heuristics.growing.batch_growth import (
     SensitiveMix,
     group_records,
+    groups_by_size,
     joining_losses,
     labels_of,
     pick_companion,
@@ -57,10 +58,9 @@ def repaired(problem: Problem, labels: Ints, method: str, budget: Budget) -> Int
     A search that may fail where limits leave few releases; it then starts once more from the
     records with the fewest possible companions, in tables of up to 3000 records.
 
-    `problem`: gives the rules. `labels`: (n,) classes of at least k records; -1 for records without
-    a class. `method`: named if it fails. `budget`: may be overdrawn by two seconds, and by those in
-    which kernels are compiled or loaded. Raises NoSolution if some records fit no class and cannot
-    be suppressed.
+    `labels`: (n,) classes of at least k records; -1 for records without a class. `method`: named if
+    it fails. `budget`: may be overdrawn by two seconds, and by those in which kernels are compiled
+    or loaded. Raises NoSolution if some records fit no class and cannot be suppressed.
     """
     if not has_rules(problem) and (labels >= 0).all():
         return labels
@@ -69,7 +69,9 @@ def repaired(problem: Problem, labels: Ints, method: str, budget: Budget) -> Int
     except NoSolution:
         if not problem.limits or problem.n > NUMBERS.restarted or budget.stop_reason() is not None:
             raise
-    return _mended(problem, _hardest_first(problem, budget), method, budget)
+    conflicting = conflicts(problem.microdata, problem.limits, np.arange(problem.n)).sum(axis=1)
+    groups, _ = group_records(problem, np.argsort(-conflicting, kind="stable"), budget)
+    return _mended(problem, labels_of(groups, problem.n), method, budget)
 
 
 def _mended(problem: Problem, labels: Ints, method: str, budget: Budget) -> Ints:
@@ -100,8 +102,10 @@ def _within_limit(problem: Problem, labels: Ints, method: str, budget: Budget) -
         bare = problem.replace(recoding=EquivalenceClasses())
         return repaired(bare, labels, method, budget)
     except (NoSolution, InputError):
-        # Rules that not all records can keep: so many as need be are suppressed.
-        free = problem.replace(recoding=EquivalenceClasses(suppression_price=_dearest(problem)))
+        # Rules that not all records can keep: so many as need be are suppressed, at a price at
+        # which no record is that fits into a class.
+        price = float(max(problem.compiled.suppression_price, 1.0) + 2 * abs(problem.whole))
+        free = problem.replace(recoding=EquivalenceClasses(suppression_price=price))
         mended = repaired(free, labels, method, budget)
     count = int((mended == SUPPRESSED).sum())
     if count > problem.most_suppressed:
@@ -112,22 +116,6 @@ def _within_limit(problem: Problem, labels: Ints, method: str, budget: Budget) -
             remedy="Allow more suppressed records, loosen the rules, or use an exact method",
         )
     return mended
-
-
-def _dearest(problem: Problem) -> float:
-    """Return a price at which no record is suppressed that fits into a class."""
-    price = problem.compiled.suppression_price
-    return float(max(price, 1.0) + 2 * abs(problem.whole))
-
-
-def _hardest_first(problem: Problem, budget: Budget) -> Ints:
-    """Return labels of classes that grow from the records with the fewest possible companions."""
-    records = np.arange(problem.n)
-    hardest = np.argsort(
-        -conflicts(problem.microdata, problem.limits, records).sum(axis=1), kind="stable"
-    )
-    groups, _ = group_records(problem, hardest, budget)
-    return labels_of(groups, problem.n)
 
 
 class _Grace(Budget):
@@ -173,7 +161,10 @@ class _Repair:
         """Take out of each class that breaks a limit the records that do not fit the others."""
         if not self._problem.limits:
             return
-        for at in self._breaking():
+        broken: list[int] = []
+        for at_size, rows in groups_by_size(self.groups):
+            broken += at_size[~within_limits(self._problem, rows)].tolist()
+        for at in sorted(broken):
             kept: list[int] = []
             for record in self._by_rank(self.groups[at]):
                 if within_limits(self._problem, np.array([[*kept, record]]))[0]:
@@ -182,7 +173,8 @@ class _Repair:
                     self.unassigned.append(record)
             self.groups[at] = kept
             if len(kept) < self._problem.k:
-                self._dissolve(at)
+                self.unassigned += kept
+                self.groups[at] = []
 
     def join_each(self) -> None:
         """Put the records without a class into old classes, as far as they fit."""
@@ -233,7 +225,11 @@ class _Repair:
                 self.groups[other] = []
                 to_mend.append(at)
             else:
-                self._scatter(at)
+                # Its members go to other classes, one by one.
+                group, self.groups[at] = self.groups[at], []
+                for record in group:
+                    if not (self._join(record) or self._found(record)):
+                        raise self._failure(record)
 
     def _end_quickly(self, to_mend: list[int]) -> None:
         """Suppress the classes that are not diverse, or make one of them and of what it takes."""
@@ -268,33 +264,17 @@ class _Repair:
     def _by_rank(self, records: Iterable[int]) -> list[int]:
         return sorted(records, key=lambda record: int(self._rank[record]))
 
-    def _breaking(self) -> list[int]:
-        """Return the classes that break a limit."""
-        sizes = np.array([len(group) for group in self.groups])
-        broken: list[int] = []
-        for size in np.unique(sizes):
-            at = np.flatnonzero(sizes == size)
-            rows = np.array([self.groups[g] for g in at], np.int64)
-            broken += at[~within_limits(self._problem, rows)].tolist()
-        return sorted(broken)
-
     def _suspects(self) -> list[int]:
         """Return the classes that may be too small or not diverse, among them all that are."""
-        sizes = np.array([len(group) for group in self.groups], np.int64)
-        fine = np.zeros(len(sizes), np.bool_)
-        for size in np.unique(sizes[sizes >= self._problem.k]):
-            at = np.flatnonzero(sizes == size)
-            rows = np.array([self.groups[g] for g in at], np.int64)
-            fine[at] = are_diverse(self._problem, rows)
-        return np.flatnonzero((sizes > 0) & ~fine).tolist()
+        suspects: list[int] = []
+        for at, rows in groups_by_size(self.groups):
+            small = rows.shape[1] < self._problem.k
+            suspects += at.tolist() if small else at[~are_diverse(self._problem, rows)].tolist()
+        return sorted(suspects)
 
     def _good(self, group: list[int]) -> bool:
         """Return whether a class is large enough and diverse."""
         return SensitiveMix(self._problem, np.array(group)).needed() == 0
-
-    def _dissolve(self, at: int) -> None:
-        self.unassigned += self.groups[at]
-        self.groups[at] = []
 
     def _near(self, record: int) -> list[int]:
         """Return the living classes nearest to a record in the variance order."""
@@ -460,13 +440,6 @@ class _Repair:
             cost += float(problem.compiled.class_losses(np.array([kept]))[0])
         return kept, cost
 
-    def _scatter(self, at: int) -> None:
-        """Put the members of a class into other classes, one by one."""
-        group, self.groups[at] = self.groups[at], []
-        for record in group:
-            if not (self._join(record) or self._found(record)):
-                raise self._failure(record)
-
 
 def finish(
     problem: Problem,
@@ -483,8 +456,8 @@ def finish(
     """Return the solution of class labels, repaired; suppress classes where that is cheaper.
 
     `labels`: (n,) classes of at least k records, which may break other rules; -1 for records
-    without. `method, watch, stopped, options, seed, trace`: as the solution tells them. `budget`:
-    of the repair. Raises NoSolution if no classes are found that keep the limits and the diversity.
+    without. `budget`: of the repair. Raises NoSolution if no classes are found that keep the limits
+    and the diversity.
     """
     given, budget = np.asarray(labels, np.int64), budget or Budget()
     if problem.is_capped:
@@ -494,7 +467,9 @@ def finish(
         classes = Classes(repaired(problem, given, method, budget))  # type: ignore[arg-type]
         recoding = problem.recoding
         if isinstance(recoding, EquivalenceClasses) and recoding.suppression:
-            classes = _suppress_expensive(problem, classes)
+            losses = problem.compiled.losses_of(recoding.describe(problem, classes), classes)
+            expensive = losses > problem.compiled.suppression_price
+            classes = Classes(np.where(expensive, SUPPRESSED, classes.labels))
     return Solution.of(
         problem,
         classes,
@@ -505,11 +480,3 @@ def finish(
         seed=seed,
         trace=trace,
     )
-
-
-def _suppress_expensive(problem: Problem, classes: Classes) -> Classes:
-    """Suppress the records whose published class costs more than a row of stars."""
-    losses = problem.compiled.losses_of(problem.recoding.describe(problem, classes), classes)
-    labels = classes.labels.copy()
-    labels[losses > problem.compiled.suppression_price] = SUPPRESSED
-    return Classes(labels)

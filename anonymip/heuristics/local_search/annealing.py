@@ -20,7 +20,6 @@ from scipy.spatial import cKDTree
 from anonymip.heuristics.local_search.current_classes import (
     ClassRules,
     CurrentClasses,
-    CurrentRelease,
     add_copies,
     changed_loss,
     part_of,
@@ -76,11 +75,6 @@ class AnnealingWork(Packed):
     made: Annotated[Ints, "1"]  # changes made
 
 
-def new_annealing_work(near: Codes, home: Ints, random: np.random.Generator) -> AnnealingWork:
-    """Return the workspace of the next pairs, which are drawn."""
-    return AnnealingWork.of_sizes(near=near, home=home, draws=random.random((ANNEALING.pairs, 4)))
-
-
 def near_types(points: Floats) -> Codes:
     """Return (t, q) the types nearest to each of (t, d) points, without itself."""
     t = len(points)
@@ -92,11 +86,6 @@ def near_types(points: Floats) -> Codes:
     # Beyond some twins it may not be among its own neighbours.
     own[~own.any(axis=1), -1] = True
     return np.ascontiguousarray(found[~own].reshape(t, q), dtype=np.int32)
-
-
-def homes(state: CurrentRelease) -> Ints:
-    """Return (t,) a class that holds a copy of each type; -1 for none."""
-    return state.labels()[state.records[state.first[:-1]]]
 
 
 @kernel

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from anonymip.assignments import SUPPRESSED, Classes
-from anonymip.effort import MAY_GAIN
+from anonymip.assignments import Classes
+from anonymip.effort import EFFORTS, MAY_GAIN
+from anonymip.heuristics.growing.batch_growth import groups_by_size, labels_of
 from anonymip.heuristics.local_search.rounds import most_steps
 from anonymip.problem import Problem, are_diverse, losses_within_limits
 from anonymip.runtime.arrays import Floats, Ints
@@ -43,20 +44,14 @@ def improve_in_batches(
         improved, stopped, left = _run_round(problem, groups, left, budget)
         groups = [group for group in groups if group]
         rounds += 1
-    found = np.full(problem.n, SUPPRESSED, np.int64)
-    for label, group in enumerate(groups):
-        found[group] = label
-    return found, stopped, _remark(rounds, stopped, effort, left)
-
-
-def _remark(rounds: int, stopped: Stopped | None, effort: str, left: int) -> str:
-    done = f"{rounds} rounds in batches"
+    remark = f"{rounds} rounds in batches"
     if stopped is not None:
-        return f"{done}, then {stopped.value}"
-    if left > 0:
-        return f"{done}: nothing more gained"
-    more = "" if effort == "thorough" else MAY_GAIN
-    return f"{done}, stopped by effort {effort}{more}"
+        remark += f", then {stopped.value}"
+    elif left > 0:
+        remark += ": nothing more gained"
+    else:
+        remark += f", stopped by effort {effort}{'' if effort == EFFORTS[-1] else MAY_GAIN}"
+    return labels_of(groups, problem.n), stopped, remark
 
 
 def _run_round(
@@ -76,17 +71,13 @@ def _run_round(
         improved |= _split(problem, groups, one)
         for other in near[one]:
             while groups[one] and groups[other] and left > 0:
-                left -= _steps(problem, len(groups[one]), len(groups[other]))
+                # The steps of the kernels that take as long as comparing two classes here.
+                candidates = (1 + len(groups[one])) * (1 + len(groups[other])) - 1
+                left -= _STEPS_A_BATCH + 2 * candidates * problem.k * problem.m
                 if not _improve_two(problem, groups, one, other):
                     break
                 improved = True
     return improved, None, left
-
-
-def _steps(problem: Problem, size: int, other: int) -> int:
-    """Return the steps of the kernels that take as long as comparing two classes here."""
-    candidates = size * other + size + other
-    return _STEPS_A_BATCH + 2 * candidates * problem.k * problem.m
 
 
 def _neighbours(problem: Problem, groups: list[list[int]]) -> list[list[int]]:
@@ -104,10 +95,7 @@ def _neighbours(problem: Problem, groups: list[list[int]]) -> list[list[int]]:
 def _losses(problem: Problem, groups: list[list[int]]) -> Floats:
     """Return (groups,) losses; infinite beyond a limit or without the diversity, 0 if empty."""
     losses = np.zeros(len(groups))
-    sizes = np.array([len(group) for group in groups])
-    for size in np.unique(sizes[sizes > 0]):
-        at = np.flatnonzero(sizes == size)
-        rows = np.array([groups[g] for g in at], np.int64)
+    for at, rows in groups_by_size(groups):
         found = losses_within_limits(problem, rows)
         losses[at] = np.where(are_diverse(problem, rows), found, np.inf)
     return losses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,7 +36,7 @@ from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
-from anonymip.runtime.compilation import RunInForce, handing_on, run_in_force
+from anonymip.runtime.compilation import handing_on, run_in_force
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution, retold
 from anonymip.status import Stopped
@@ -131,7 +131,17 @@ def local_search(
     named = from_method if start is None else "start"
     options = {"from_method": named, "order": order, "trials": trials, "effort": effort}
     run = _Run(problem, options, watch, budget, seed)
-    weighed = _Weighed(given, by_values, budget, seed) if trials else None
+    in_force = run_in_force() if trials else None
+
+    def weighed() -> Solution | None:
+        """Return a start out of the sets that the bound of the run in force weighs, if it does."""
+        sets = None
+        if in_force is not None and can_make_classes(given):
+            sets = in_force.weighed(given)
+        if sets is None or budget.stop_reason() is not None:
+            return None
+        return with_the_rest(problem, kept_of(given, sets)[by_values.records], budget, seed)
+
     with handing_on(problem, given, by_values.back):
         if start is not None:
             placed = by_values.places(start)
@@ -207,30 +217,6 @@ Search: TypeAlias = Callable[[str, Solution | None], tuple[Solution, bool]]
 
 
 @dataclass(frozen=True)
-class _Weighed:
-    """The start out of the sets that the bound of the run in force weighs, if it does.
-
-    `given`: the problem that the run solves, which the search looks at `by_values`.
-    """
-
-    given: Problem
-    by_values: OrderedByValues
-    budget: Budget
-    seed: int
-    run: RunInForce | None = field(default_factory=run_in_force, init=False)
-
-    def start(self, problem: Problem) -> Solution | None:
-        """Return the classes; None where no bound weighs sets, or time ends before."""
-        sets = None
-        if self.run is not None and can_make_classes(self.given):
-            sets = self.run.weighed(self.given)
-        if sets is None or self.budget.stop_reason() is not None:
-            return None
-        kept = kept_of(self.given, sets)[self.by_values.records]
-        return with_the_rest(problem, kept, self.budget, self.seed)
-
-
-@dataclass(frozen=True)
 class _Run:
     """Improves starts, and makes solutions of what becomes of them."""
 
@@ -293,11 +279,6 @@ class _Run:
         )
         return self._better(first, labels, stopped, (*first.trace, remark))
 
-    @property
-    def _few_trials(self) -> int:
-        """Return the steps of the trials of a start that is held against others."""
-        return iterated_steps(EFFORTS[0], self.problem.n) if self.options["trials"] else 0
-
     def _better(
         self, first: Solution, labels: Ints, stopped: Stopped | None, trace: tuple[str, ...]
     ) -> Solution:
@@ -327,7 +308,9 @@ class _Run:
             trace=trace,
         )
 
-    def from_best(self, firsts: Iterator[Solution], weighed: _Weighed | None) -> Search:
+    def from_best(
+        self, firsts: Iterator[Solution], weighed: Callable[[], Solution | None]
+    ) -> Search:
         """Return the search of the best of several starts: all are moved, the best searched on.
 
         Who is best after moves is among the best at the end more often than who is best before. All
@@ -349,13 +332,15 @@ class _Run:
                 told = f"start: {first.objective:.6g} by {first.method}{of}"
                 if not found or self.budget.stop_reason() is None:
                     told_of = replace(after, trace=(told,))
-                    few = 0 if lower is None else self._few_trials
+                    few = 0
+                    if lower is not None and self.options["trials"]:
+                        few = iterated_steps(EFFORTS[0], self.problem.n)
                     found.append(self._more(told_of, effort, trials=few))
             return min(found, key=lambda solution: solution.objective), True
 
         return search
 
-    def _from_large(self, first: Solution, weighed: _Weighed | None) -> Search:
+    def _from_large(self, first: Solution, weighed: Callable[[], Solution | None]) -> Search:
         """Return the search of the start of a large table, then of classes out of diving.
 
         Where a bound weighs sets, classes out of these sets go on from normal. What comes before
@@ -367,9 +352,7 @@ class _Run:
             nonlocal anneals
             if lower is None:
                 return self._improve(first, effort), anneals
-            start = None
-            if weighed is not None and effort == EFFORTS[1]:
-                start = weighed.start(self.problem)
+            start = weighed() if effort == EFFORTS[1] else None
             if start is not None:
                 found = self._improve(start, effort, "sets that the bound weighed")
                 anneals = lower.objective < found.objective

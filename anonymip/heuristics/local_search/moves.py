@@ -403,34 +403,29 @@ def sweep_step(
 
 
 @kernel
-def _suppress(rules: ClassRules, current: CurrentClasses, work: MoveWork, label: int) -> None:
-    """Suppress one row after the other while the class loses more by it than a row of stars."""
-    while current.sizes[label] > rules.k:
-        show_class(rules, current, work.one, label)
-        size = work.one.totals[1]
-        old = size * current.losses[label]
-        best, row_type = 0.0, -1
-        for at in range(work.one.totals[0]):
-            candidate = work.one.types[at]
-            new = (size - 1) * changed_loss(rules, work.one, candidate, -1)
-            gain = gain_of(rules, old, 0.0, new, rules.suppression_price)
-            if gain > best and stays_diverse(rules.diversity, work.one.counts, size, candidate, -1):
-                best, row_type = gain, candidate
-        if row_type < 0:
-            return
-        remove_copies(current, label, row_type, 1)
-        current.suppressed[row_type] += 1
-        current.cursor[SUPPRESSED_COPIES] += 1
-        update_class(rules, current, work.one, label)
-        work.gain[0] += best
-
-
-@kernel
 def suppress_costly(rules: ClassRules, current: CurrentClasses, work: MoveWork) -> None:
     """Suppress the rows of all classes that cost more than a row of stars; losses are summed."""
+    view = work.one
     for label in range(current.cursor[CLASSES]):
-        if current.sizes[label] > rules.k:
-            _suppress(rules, current, work, label)
+        # One row after the other while the class loses more by it than a row of stars.
+        while current.sizes[label] > rules.k:
+            show_class(rules, current, view, label)
+            size = view.totals[1]
+            old = size * current.losses[label]
+            best, row_type = 0.0, -1
+            for at in range(view.totals[0]):
+                candidate = view.types[at]
+                new = (size - 1) * changed_loss(rules, view, candidate, -1)
+                gain = gain_of(rules, old, 0.0, new, rules.suppression_price)
+                if gain > best and stays_diverse(rules.diversity, view.counts, size, candidate, -1):
+                    best, row_type = gain, candidate
+            if row_type < 0:
+                break
+            remove_copies(current, label, row_type, 1)
+            current.suppressed[row_type] += 1
+            current.cursor[SUPPRESSED_COPIES] += 1
+            update_class(rules, current, view, label)
+            work.gain[0] += best
 
 
 @kernel

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,7 @@ from anonymip.heuristics.local_search.annealing import (
     ANNEALING,
     AnnealingWork,
     anneal_step,
-    homes,
     near_types,
-    new_annealing_work,
 )
 from anonymip.heuristics.local_search.current_classes import (
     CLASSES,
@@ -35,7 +33,6 @@ from anonymip.heuristics.local_search.moves import (
     take_in,
 )
 from anonymip.heuristics.local_search.trials import (
-    TrialsWork,
     Visits,
     new_trials_work,
     trials_step,
@@ -115,13 +112,6 @@ def embedding(tables: LossTables, rows: KernelRows) -> Floats:
     if not sum(part.shape[1] for part in parts):
         return np.zeros((len(rows.range_values), 1))  # a loss that looks at nothing
     return np.ascontiguousarray(np.concatenate(parts, axis=1))
-
-
-def _points_of(problem: Problem, release: CurrentRelease) -> Floats:
-    """Return the points of the row types of a release; limits have no part in them."""
-    tables = problem.compiled.tables
-    first = release.records[release.first[:-1]]
-    return embedding(tables, kernel_rows(problem.microdata, tables, first))
 
 
 def centres_of(points: Floats, current: CurrentClasses, labels: Ints) -> Floats:
@@ -254,7 +244,9 @@ class _Rounds:
         self._budget = budget
         self._stopped: Stopped | None = None
         self._random = np.random.default_rng(seed)
-        self._points = _points_of(problem, self.state)
+        # Limits have no part in the points of the row types.
+        tables, first = problem.compiled.tables, self.state.records[self.state.first[:-1]]
+        self._points = embedding(tables, kernel_rows(problem.microdata, tables, first))
         self._work = new_move_work(self.state.rules, problem.n, len(self.state.current.sizes))
 
     @property
@@ -296,7 +288,12 @@ class _Rounds:
 
         What a trial may lose falls with the steps that are left, so that the last ones only gain.
         """
-        self._note_changes(len(given))
+        # Changes of the classes are noted, so that they can be taken back.
+        room = ITERATED.changes + ITERATED.changes_a_record * len(given)
+        current = self.state.current._replace(
+            notes=np.zeros((room, 4), np.int64), old_losses=np.zeros(room)
+        )
+        self.state = replace(self.state, current=current)
         random = self._random
         visits = Visits.of(self.state.rules.k, visited is not None)
         labels, best, largest = given, self.standing, 0.0
@@ -318,7 +315,12 @@ class _Rounds:
             near = self._neighbours(self._with_lenders(middles), ITERATED.neighbours)
             trials = new_trials_work(self._points, near, middles, largest, lenders, random, visits)
             left = 1.0 - self._work.steps[0] / steps
-            self._stopped = self._try(trials, heat * mean * left, visits.widest)
+            self._stopped = self._in_steps(
+                *(trials_step, trials, visits.widest, heat * mean * left),
+                total=len(trials.draws),
+                phase="trials",
+                first=10,
+            )
             made = int(trials.counts[0])
             self.done += made
             if self.standing < best:
@@ -340,13 +342,21 @@ class _Rounds:
         `given, lowest`: labels of the classes, and their standing. Moves come last.
         """
         state, points = self.state, self._points
-        near, home = near_types(points), homes(state)
+        # A class that holds a copy of each type; -1 for none.
+        near, home = near_types(points), state.labels()[state.records[state.first[:-1]]]
         self._work.steps[0] += NUMBERS.steps_a_neighbour * near.size * points.shape[1]
         self._work.steps[1] = int(ANNEALING.changes * steps)
         self._stopped = self._budget.stop_reason()
         while self._stopped is None and not self._spent:
-            annealing = new_annealing_work(near, home, self._random)
-            self._stopped = self._anneal(annealing)
+            draws = self._random.random((ANNEALING.pairs, 4))
+            annealing = AnnealingWork.of_sizes(near=near, home=home, draws=draws)
+            widest = ITERATED.widest * state.rules.k
+            self._stopped = self._in_steps(
+                *(anneal_step, annealing, widest, (ANNEALING.hot, ANNEALING.cold)),
+                total=len(draws),
+                phase="annealing",
+                first=100,
+            )
             self.done += int(annealing.made[0])
         self._work.steps[1] = steps
         gain = np.inf
@@ -358,26 +368,17 @@ class _Rounds:
             return state.labels(), self.standing, self._stopped
         return given, lowest, self._stopped
 
-    def _anneal(self, annealing: AnnealingWork) -> Stopped | None:
-        """Look at the pairs of rows that were drawn."""
-        state, cursor, pairs = self.state, np.zeros(1, np.int64), len(annealing.draws)
-        widest, heat = ITERATED.widest * state.rules.k, (ANNEALING.hot, ANNEALING.cold)
+    def _in_steps(
+        self, kernel: Callable[..., int], *work: Any, total: int, phase: str, first: int
+    ) -> Stopped | None:
+        """Run a kernel on the classes until all is done, the effort spent or the time over."""
+        state, cursor = self.state, np.zeros(1, np.int64)
 
         def step(amount: int) -> int:
-            done = anneal_step(
-                state.rules, state.current, self._work, annealing, widest, heat, cursor, amount
-            )
-            return pairs if self._spent else int(done)
+            done = kernel(state.rules, state.current, self._work, *work, cursor, amount)
+            return total if self._spent else int(done)
 
-        return run_in_steps(step, pairs, self._budget, "annealing", first=100)
-
-    def _note_changes(self, n: int) -> None:
-        """Let changes of the classes be noted, so that they can be taken back."""
-        room = ITERATED.changes + ITERATED.changes_a_record * n
-        current = self.state.current._replace(
-            notes=np.zeros((room, 4), np.int64), old_losses=np.zeros(room)
-        )
-        self.state = replace(self.state, current=current)
+        return run_in_steps(step, total, self._budget, phase, first=first)
 
     def _small(self, widest: int) -> Ints:
         """Return the classes of up to so many rows, without those that hold copies to lend."""
@@ -396,18 +397,6 @@ class _Rounds:
             return middles
         alone = living[current.following[current.head[living]] < 0]
         return np.union1d(middles, alone)
-
-    def _try(self, trials: TrialsWork, heat: float, widest: int) -> Stopped | None:
-        """Make the trials that were drawn."""
-        state, cursor = self.state, np.zeros(1, np.int64)
-
-        def step(amount: int) -> int:
-            done = trials_step(
-                state.rules, state.current, self._work, trials, widest, heat, cursor, amount
-            )
-            return len(trials.draws) if self._spent else int(done)
-
-        return run_in_steps(step, len(trials.draws), self._budget, "trials", first=10)
 
     @property
     def loss(self) -> float:
@@ -437,7 +426,10 @@ class _Rounds:
         self._weigh_stars()
         for _ in range(NUMBERS.sweeps):
             before = self._work.gain[0]
-            stopped = self._sweep(near)
+            classes = int(self.state.current.cursor[CLASSES])
+            stopped = self._in_steps(
+                sweep_step, near, total=classes, phase="moving records", first=100
+            )
             if stopped is not None or self._spent or self._work.gain[0] == before:
                 break
         return stopped
@@ -453,22 +445,6 @@ class _Rounds:
         own[~own.any(axis=1), -1] = True
         near[living] = found[~own].reshape(len(living), wanted)
         return near
-
-    def _sweep(self, near: Ints) -> Stopped | None:
-        state, cursor = self.state, np.zeros(1, np.int64)
-
-        def step(amount: int) -> int:
-            return self._done(
-                sweep_step(state.rules, state.current, self._work, near, cursor, amount)
-            )
-
-        return run_in_steps(
-            step, int(state.current.cursor[CLASSES]), self._budget, "moving records", first=100
-        )
-
-    def _done(self, labels: int) -> int:
-        """Return how many classes a kernel has looked at; all where it may do no more."""
-        return int(self.state.current.cursor[CLASSES]) if self._spent else int(labels)
 
     def _weigh_stars(self) -> None:
         """Suppress records that cost more than stars; let others join the classes near them."""

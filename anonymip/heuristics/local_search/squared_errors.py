@@ -23,6 +23,7 @@ from scipy.spatial import cKDTree
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.objectives.losses.squared_error import SSE
+from anonymip.orders.orders import stable_order
 from anonymip.problem import Problem, has_rules
 from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
@@ -274,20 +275,6 @@ def gather(classes: SquaredClasses, work: SquaredRound, x: int, wanted: int) -> 
 
 
 @kernel
-def sort_unassigned(work: SquaredRound, begin: int, end: int) -> None:
-    """Sort a part of the unassigned records by its keys."""
-    for at in range(begin + 1, end):
-        x, key, place = work.unassigned[at], work.keys[at], at
-        while place > begin and work.keys[place - 1] > key:
-            work.unassigned[place], work.keys[place] = (
-                work.unassigned[place - 1],
-                work.keys[place - 1],
-            )
-            place -= 1
-        work.unassigned[place], work.keys[place] = x, key
-
-
-@kernel
 def assign(classes: SquaredClasses, work: SquaredRound, k: int, draws: Floats) -> bool:
     """Make classes of the unassigned records; return whether they held all."""
     points, m, count = classes.points, classes.points.shape[1], work.ends[UNASSIGNED]
@@ -326,7 +313,9 @@ def assign(classes: SquaredClasses, work: SquaredRound, k: int, draws: Floats) -
                     work.keys[at] = key
                 else:
                     work.keys[at] = squared_distance(points[x], points[centre])
-            sort_unassigned(work, begin, count)
+            held = work.unassigned[begin:count].copy()
+            for at, place in enumerate(stable_order(work.keys[begin:count])):
+                work.unassigned[begin + at] = held[place]
         end = begin + (count - begin) // (made - part)
         for at in range(begin, end):
             put(classes, work.unassigned[at], work.touched[part])

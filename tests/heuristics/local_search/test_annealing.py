@@ -20,7 +20,7 @@ from anonymip import (
 from anonymip.exact.classes.small import solve_small
 from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.classes.initial import initial
-from anonymip.heuristics.local_search.annealing import homes, near_types
+from anonymip.heuristics.local_search.annealing import near_types
 from anonymip.heuristics.local_search.current_classes import CurrentRelease
 from anonymip.heuristics.local_search.rounds import iterate_classes
 from anonymip.recodings import EquivalenceClasses
@@ -87,7 +87,7 @@ def test_homes_are_classes_that_hold_the_type() -> None:
     table = census(6, 3, 1).take(np.array([0, 0, 1, 1, 2, 3]))
     problem = Problem(table, 2, EquivalenceClasses(suppression=True))
     state = CurrentRelease.of(problem, np.array([0, 1, 0, 1, -1, 1]))
-    home, types = homes(state), state.types
+    home, types = state.labels()[state.records[state.first[:-1]]], state.types
     assert (home == -1).sum() == 1
     for row_type in range(types):
         if home[row_type] >= 0:

@@ -93,9 +93,9 @@ class Blocks(Packed):
 def new_blocks(weights: PairWeights, places: Ints, *, published: bool, bounded: bool) -> Blocks:
     """Return the blocks of the records that have places.
 
-    `weights`: of the round. `places`: (n,) matches that each record is to find. `published`:
-    whether published records are chosen, else originals. `bounded`: whether bounds are wanted,
-    which hold if no penalty is negative and the loss monotone.
+    `places`: (n,) matches that each record is to find. `published`: whether published records are
+    chosen, else originals. `bounded`: whether bounds are wanted, which hold if no penalty is
+    negative and the loss monotone.
     """
     terms = weights.states.terms
     r, n = terms.range_values.shape
@@ -258,19 +258,6 @@ def _add_code_bounds(blocks: Blocks, states: SetStates, i: int, count: int) -> N
 
 
 @kernel
-def _weigh_block(blocks: Blocks, pairs: PairWeights, chooser: int, begin: int, end: int) -> None:
-    """Fill in the weights of originals from `begin` on; the table holds the penalties."""
-    weights, items = blocks.weights[: end - begin], blocks.items[begin:end]
-    if pairs.matrix.shape[0] > 0:
-        for at in range(len(items)):
-            weights[at] = pairs.matrix[chooser, items[at]]
-        return
-    own = blocks.originals
-    columns = own.values, own.set_codes, own.pair_codes
-    weigh(pairs.states, chooser, *columns, begin, blocks.table, weights)
-
-
-@kernel
 def _scan_block(
     blocks: Blocks,
     weights: PairWeights,
@@ -287,8 +274,14 @@ def _scan_block(
     begin, end = b * blocks.length, min(blocks.cursor[0], (b + 1) * blocks.length)
     published, weighed = blocks.published, blocks.weights
     marks, search = blocks.marks, blocks.cursor[2]
-    if not published:
-        _weigh_block(blocks, weights, chooser, begin, end)
+    # The table holds the penalties of the chooser.
+    if not published and weights.matrix.shape[0] > 0:
+        for at in range(begin, end):
+            weighed[at - begin] = weights.matrix[chooser, items[at]]
+    elif not published:
+        own = blocks.originals
+        columns = own.values, own.set_codes, own.pair_codes
+        weigh(weights.states, chooser, *columns, begin, blocks.table, weighed[: end - begin])
     rising = not both_ways or len(blocks.bounds) > 0  # what comes on top is not negative
     # Found are sorted by weight, then by number; the last one is to be undercut.
     worst, last = (costs[longest - 1], found[longest - 1]) if held == longest else (np.inf, -1)

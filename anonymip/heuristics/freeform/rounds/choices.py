@@ -62,10 +62,10 @@ def choose_in_order(
 ) -> Stopped | None:
     """Run a round of the greedy rule; return why it stopped early, if it did.
 
-    `rounds`: the cover grows. `quota`: (n,) records that each set is to take in, and sets that each
-    original is to join. `phase`: what is being done. `by_originals`: whether originals choose the
-    sets that they join, else published records the originals that they take in. Complexity: O(n^2
-    m) time at worst; bounds on blocks of neighbours rule records out.
+    `quota`: (n,) records that each set is to take in, and sets that each original is to join.
+    `by_originals`: whether originals choose the sets that they join, else published records the
+    originals that they take in. Complexity: O(n^2 m) time at worst; bounds on blocks of neighbours
+    rule records out.
     """
     blocks = new_blocks(rounds.weights, quota, published=by_originals, bounded=rounds.bounds_hold)
     choices = new_choices(blocks, quota, rounds.cover.sizes.copy())
@@ -87,7 +87,11 @@ def _choose(
         chooser = choices.choosers[at]
         match = cheapest(choices.blocks, weights, cover, chooser, False)
         if match >= 0:
-            _match(cover, choices.blocks, chooser, match)
+            # The original of the two goes into the set of the published record.
+            if choices.blocks.published:
+                add(cover, match, chooser)
+            else:
+                add(cover, chooser, match)
             take_place(choices.blocks, weights, match)
         else:
             # Predecessors hand over their match, the nearest first.
@@ -98,15 +102,6 @@ def _choose(
         choices.chosen[at] = match
         if match < 0:
             _match_by_path(cover, weights, search, choices, chooser)
-
-
-@kernel
-def _match(cover: GrowingCover, blocks: Blocks, chooser: int, match: int) -> None:
-    """Put the original of the two into the set of the published record."""
-    if blocks.published:
-        add(cover, match, chooser)
-    else:
-        add(cover, chooser, match)
 
 
 @kernel

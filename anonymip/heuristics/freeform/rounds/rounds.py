@@ -110,9 +110,8 @@ class Rounds:
     ) -> Rounds:
         """Return the rounds of a problem, every record in its own set.
 
-        `problem, method, budget`: as the fields. `reciprocal`: whether the cover is to be
-        reciprocal, if the problem does not ask for it. `sort_greedy`: the method of that name, for
-        the cheap start. Raises InputError if the problem asks for no freeform cover, or for
+        `reciprocal`: whether the cover is to be reciprocal, if the problem does not ask for it.
+        Raises InputError if the problem asks for no freeform cover, or for
         diversity; NoSolution if no reciprocal cover can have the degrees.
         """
         watch, recoding = Stopwatch(), problem.recoding
@@ -199,8 +198,14 @@ class Rounds:
         try:
             if missing:
                 if self.weights.limited:
-                    self._rebuild_all()
-                left = self._complete()
+                    for i in range(self.problem.n):
+                        held = self.cover.members[i, : self.cover.sizes[i]]
+                        rebuild(self.weights.states, i, held)
+                reach = 2 * int(self.cover.wanted.max())
+                if self.reciprocal:
+                    left = int(fill_up_both_ways(self.cover, self.weights, reach))
+                else:
+                    left = int(fill_up(self.cover, self.weights, self.search, reach))
                 if left:
                     raise self._failure(left)
                 trace = (*trace, f"{missing} matches were added after the rounds, along the order")
@@ -279,12 +284,6 @@ class Rounds:
         budget.progress = None  # that of the start is not that of the method
         return self.sort_greedy(problem, budget=budget, **options)
 
-    def _complete(self) -> int:
-        reach = 2 * int(self.cover.wanted.max())
-        if self.reciprocal:
-            return int(fill_up_both_ways(self.cover, self.weights, reach))
-        return int(fill_up(self.cover, self.weights, self.search, reach))
-
     def _failure(self, missing: int) -> NoSolution:
         if self.weights.limited:
             return NoSolution(
@@ -298,11 +297,6 @@ class Rounds:
             f"no {graph} with these degrees {proof}: {missing} matches are missing",
             remedy="Give degrees that differ less",
         )
-
-    def _rebuild_all(self) -> None:
-        for i in range(self.problem.n):
-            held = self.cover.members[i, : self.cover.sizes[i]]
-            rebuild(self.weights.states, i, held)
 
     def _sets_by_size(self) -> Iterator[tuple[Ints, Ints]]:
         """Yield published records whose sets have one size, and the records of these sets."""
