@@ -145,8 +145,7 @@ class BoxSearch(Packed):
 
 def new_box_search(rows: BoxRows, least: int) -> BoxSearch:
     """Return the workspace of a search for boxes of at least so many records."""
-    t, levels, depth = len(rows.counts), int(rows.offset[-1]), least + 1
-    return BoxSearch.of_sizes(levels=levels, depth=depth, t=t)
+    return BoxSearch.of_sizes(levels=int(rows.offset[-1]), depth=least + 1, t=len(rows.counts))
 
 
 @kernel
@@ -503,10 +502,9 @@ def price_boxes(
     `prices`: (t, t) what a box around each type has for covering each, at least 0. `rewards`:
     (t, t) at least 0, of which a box has the highest of those that it covers, and none for its own
     type. `least`: records of a box. `targets`: (t,) cost less prices and reward of a known box.
-    `slack`: a box is looked for that is cheaper by as much. `nodes`: most nodes around a type.
-    `most_work`: most types and levels that are looked at around it; it ends the first node later.
-    `lowest`: (t,) gets what no box is below. `found`: (t, t) gets the types that a cheaper box
-    covers; nothing where there is none. `cursor`: (1,) types done.
+    `slack`: a box is looked for that is cheaper by as much. `nodes, most_work`: most nodes, types
+    and levels that are looked at around a type; the work ends the first node later. `lowest`: (t,)
+    gets what no box is below. `found`: (t, t) gets the types that a cheaper box covers.
 
     Complexity: a maximum flow a node; nodes exponential in `least` at worst, one for `least` 1
     without rewards.

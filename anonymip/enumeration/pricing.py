@@ -218,17 +218,6 @@ def _membership(cuts: CutDuals, types: int) -> csr_array:
     return csr_array((np.ones(len(listed), np.int64), listed, np.asarray(cuts.starts)), shape)
 
 
-def cuts_paid(cuts: CutDuals, members: Codes, starts: Ints, types: int) -> Floats:
-    """Return (c,) what columns pay of the duals of cuts."""
-    columns = csr_array(
-        (np.ones(len(members), np.int64), members, starts), (len(starts) - 1, types)
-    )
-    held = (columns @ _membership(cuts, types).T).tocoo()
-    cut = held.col
-    paid = held.data // np.asarray(cuts.divisors, np.int64)[cut] * np.asarray(cuts.duals)[cut]
-    return np.bincount(held.row, paid, len(starts) - 1).astype(np.float64)
-
-
 class ColumnSearch:
     """What searches for columns share: row types, the order of roots, the costs of what is found.
 
@@ -279,7 +268,12 @@ class ColumnSearch:
             costs[begin:end] = cost
             cost = cost - np.add.reduceat(duals[own], own_starts[:-1])
             if cuts is not None:
-                cost += cuts_paid(cuts, own, own_starts, len(duals))
+                # What the columns pay of the duals of cuts.
+                shape = end - begin, len(duals)
+                columns = csr_array((np.ones(len(own), np.int64), own, own_starts), shape)
+                held = (columns @ _membership(cuts, len(duals)).T).tocoo()
+                paid = held.data // cuts.divisors[held.col] * cuts.duals[held.col]
+                cost += np.bincount(held.row, paid, end - begin)
             reduced[begin:end] = cost
         kept = np.flatnonzero(reduced < threshold)
         complete = len(kept) <= max_columns
@@ -311,7 +305,20 @@ class Pricing(ColumnSearch):
             )
         if weight not in ("size", "one"):
             raise InputError(f"weight is {weight!r}", remedy="Give 'size' or 'one'")
-        _refuse_unfit(problem)
+        compiled = problem.compiled
+        _ = compiled.tables  # refuses losses without tables
+        if not compiled.monotone:
+            raise UnsupportedObjective(
+                f"pricing needs a monotone objective, and {compiled.name!r} is not known to be "
+                f"one: {compiled.obstacle}",
+                remedy="Use an objective that never falls when a cell covers more",
+            )
+        if compiled.aggregate != "sum":
+            raise UnsupportedObjective(
+                f"pricing needs a sum over the records, and {compiled.name!r} is their largest "
+                "loss",
+                remedy="Use an objective that is summed over the records",
+            )
         super().__init__(problem, smallest, largest, weight)
         rows = search_rows(problem, self.types, capped_tables(problem))
         self._run = RootedRun(rows, largest)
@@ -436,19 +443,3 @@ def roots_of(types: Ints, begin: Ints, order: Ints, below: float) -> Roots:
         np.full(len(types), float(below)),
         np.full(len(types), -math.inf),
     )
-
-
-def _refuse_unfit(problem: Problem) -> None:
-    compiled = problem.compiled
-    _ = compiled.tables  # refuses losses without tables
-    if not compiled.monotone:
-        raise UnsupportedObjective(
-            f"pricing needs a monotone objective, and {compiled.name!r} is not known to be one: "
-            f"{compiled.obstacle}",
-            remedy="Use an objective that never falls when a cell covers more",
-        )
-    if compiled.aggregate != "sum":
-        raise UnsupportedObjective(
-            f"pricing needs a sum over the records, and {compiled.name!r} is their largest loss",
-            remedy="Use an objective that is summed over the records",
-        )

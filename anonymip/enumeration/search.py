@@ -195,7 +195,12 @@ def enumerate_sets(
     Complexity: exponential in `max_size`. With a monotone record loss, partial sets that no rows
     can bring below the threshold are cut off.
     """
-    duals = _checked_duals(problem, duals)
+    given = np.zeros(problem.n) if duals is None else np.asarray(duals, np.float64)
+    if given.shape != (problem.n,) or not np.isfinite(given).all():
+        raise InputError(
+            f"duals are no {problem.n} finite numbers", remedy="Give one number a record"
+        )
+    duals = given + 0.0  # -0.0 and 0.0 are one dual value
     if math.isnan(threshold):
         raise InputError("threshold is NaN", remedy="Give a number")
     largest = _largest(problem, max_size)
@@ -204,25 +209,17 @@ def enumerate_sets(
     budget = budget or Budget()
     rows = merge_rows(problem, duals, merge=merge)
     compiled = problem.compiled
+    # How far the search's own sums may be off.
+    scale = float(np.abs(duals).max()) + (abs(threshold) if math.isfinite(threshold) else 0.0)
+    scale += loss_scale(problem) if compiled.has_tables else 0.0
     request = Request(
         largest,
-        threshold + _slack(problem, duals, threshold, largest),
+        threshold + LOSS_RELATIVE * largest * scale,
         compiled.monotone and threshold < math.inf,
         int(max_sets),
     )
     search = _search_by_roots if compiled.has_tables else search_in_batches
     return gather_sets(problem, rows, search(problem, rows, request, budget), threshold)
-
-
-def _checked_duals(problem: Problem, duals: ArrayLike | None) -> Floats:
-    if duals is None:
-        return np.zeros(problem.n)
-    given = np.asarray(duals, np.float64)
-    if given.shape != (problem.n,) or not np.isfinite(given).all():
-        raise InputError(
-            f"duals are no {problem.n} finite numbers", remedy="Give one number a record"
-        )
-    return given + 0.0  # -0.0 and 0.0 are one dual value
 
 
 def _is_whole(value: object, least: int) -> bool:
@@ -239,14 +236,6 @@ def _largest(problem: Problem, max_size: int | None) -> int:
             remedy="Give a whole number of at least k",
         )
     return min(int(max_size), problem.n)
-
-
-def _slack(problem: Problem, duals: Floats, threshold: float, largest: int) -> float:
-    """Return how far the search's own sums may be off."""
-    scale = float(np.abs(duals).max()) + (abs(threshold) if math.isfinite(threshold) else 0.0)
-    if problem.compiled.has_tables:
-        scale += loss_scale(problem)
-    return LOSS_RELATIVE * largest * scale
 
 
 def _search_by_roots(

@@ -118,11 +118,19 @@ class SquaredErrorPricing(ColumnSearch):
         assert isinstance(problem.objective, SSE)
         super().__init__(problem, smallest, largest, "size")
         first = self.types.first
+        # (t, largest) sums of the least squared distances to other records, rounded down:
+        # differences of coordinates are off by so much at most, and distances by its root of m.
+        points = problem.objective.points(problem.microdata)
+        error = 4 * np.finfo(np.float64).eps * float(np.abs(points).max()) * problem.m**0.5
+        distances, _ = cKDTree(points).query(points[first], k=largest)
+        lowered = np.maximum(0.0, distances * (1 - LOSS_RELATIVE) - error) ** 2
+        lowered[:, 0] = 0.0
+        near: Floats = np.cumsum(lowered, axis=1)
         self._rows = SquaredRows(
             np.ascontiguousarray(problem.microdata.values[first], np.float64),
             1.0 / problem.objective.units(problem.microdata),
             self.types.counts,
-            _near_sums(problem, first, largest),
+            near,
         )
         self._paths: dict[int, SquaredPath] = {}
         t = len(first)
@@ -144,7 +152,8 @@ class SquaredErrorPricing(ColumnSearch):
         `max_nodes` are those of a root. Without it all roots are searched in passes with more and
         more nodes, until one finds many columns or `most_nodes` are used up.
         """
-        call = self._begin(duals, cuts, budget)
+        given = self._ranked(duals)
+        call = _Call(*given, cuts_of_rows(len(given[0]), cuts), budget or Budget())
         # Of roots that are never looked at nothing is proven.
         least = np.full(len(call.order), -np.inf)
         keep = per_root * min(_NUMBERS.sizes, self.largest - self.smallest + 1)
@@ -186,7 +195,8 @@ class SquaredErrorPricing(ColumnSearch):
 
         More than `max_columns`, or `max_nodes` nodes, end the search, as the budget does.
         """
-        call = self._begin(duals, cuts, budget)
+        given = self._ranked(duals)
+        call = _Call(*given, cuts_of_rows(len(given[0]), cuts), budget or Budget())
         # What rounding lifts above the threshold comes in, and is judged by its cost.
         below = threshold + self._rounding(call.duals, cuts, threshold)
         most, complete = UNLIMITED if max_nodes is None else max_nodes, True
@@ -202,10 +212,6 @@ class SquaredErrorPricing(ColumnSearch):
             if not complete:
                 break
         return self._priced(call, cuts, threshold, np.empty(0), complete, max_columns)
-
-    def _begin(self, duals: ArrayLike, cuts: CutDuals | None, budget: Budget | None) -> _Call:
-        given = self._ranked(duals)
-        return _Call(*given, cuts_of_rows(len(given[0]), cuts), budget or Budget())
 
     def _search(
         self,
@@ -311,16 +317,3 @@ def pricing_of(
     if are_priced(problem):
         return SquaredErrorPricing(problem, smallest=smallest, largest=largest)
     return Pricing(problem, smallest=smallest, largest=largest, weight=weight)
-
-
-def _near_sums(problem: Problem, first: Ints, largest: int) -> Floats:
-    """Return (t, largest) sums of the least squared distances to other records, rounded down."""
-    assert isinstance(problem.objective, SSE)
-    points = problem.objective.points(problem.microdata)
-    # Differences of coordinates are off by this much at most, and distances by its root of m.
-    error = 4 * np.finfo(np.float64).eps * float(np.abs(points).max()) * problem.m**0.5
-    distances, _ = cKDTree(points).query(points[first], k=largest)
-    lowered = np.maximum(0.0, distances * (1 - LOSS_RELATIVE) - error) ** 2
-    lowered[:, 0] = 0.0
-    sums: Floats = np.cumsum(lowered, axis=1)
-    return sums

@@ -277,7 +277,13 @@ def components_of(duals: PatternDuals) -> list[PatternComponent]:
     groups += [np.array(batch)] if batch else []
     components = []
     for group in groups:
-        component = _component(duals, amounts, np.flatnonzero(np.isin(labels, group)))
+        types = np.flatnonzero(np.isin(labels, group))
+        own, chosen = duals, amounts
+        if len(types) < program.type_count:
+            restricted = program.restricted_to(types)
+            own = pattern_duals(restricted, duals.multipliers[types] / duals.unit)
+            chosen = None if amounts is None else amounts[places_of(duals, types, own)]
+        component = PatternComponent(types, own, chosen, own.bound)
         # Bounds are raised to possible losses one by one, which proves more than at once.
         component.lower = max(component.lower, fsum(duals.lifted(int(low)) for low in lower[group]))
         if not component.pairs:
@@ -285,15 +291,6 @@ def components_of(duals: PatternDuals) -> list[PatternComponent]:
         component.by_duals = component.lower
         components.append(component)
     return components
-
-
-def _component(duals: PatternDuals, amounts: Ints | None, types: Ints) -> PatternComponent:
-    if len(types) == duals.program.type_count:
-        return PatternComponent(types, duals, amounts, duals.bound)
-    program = duals.program.restricted_to(types)
-    own = pattern_duals(program, duals.multipliers[types] / duals.unit)
-    chosen = None if amounts is None else amounts[places_of(duals, types, own)]
-    return PatternComponent(types, own, chosen, own.bound)
 
 
 def _best_of(duals: PatternDuals, labels: Ints, number: int) -> tuple[Ints | None, Floats]:
@@ -318,11 +315,9 @@ def _losses_by_component(
     program = duals.program
     given = np.bincount(duals.pair_types, weights=amounts, minlength=program.type_count)
     unassigned = program.counts - given
-    weights = (
-        np.where(unassigned > 0, program.price, 0.0) * unassigned
-        if unassigned.any()
-        else unassigned
-    )
+    weights = unassigned
+    if unassigned.any():
+        weights = np.where(unassigned > 0, program.price, 0.0) * unassigned
     losses = np.zeros(number)
     np.add.at(losses, labels, weights)
     paid = program.costs[duals.pair_patterns] * amounts

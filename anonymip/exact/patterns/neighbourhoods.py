@@ -102,25 +102,22 @@ def _whole(form: StandardForm, values: Floats, count: int, solver: str) -> Ints:
             lower=np.concatenate([form.lower[:count], used]),
             upper=np.concatenate([form.upper[:count], used]),
         )
-        amounts = _vertex(fixed)[:count]
+        found = solve_linear_program(
+            *(fixed.cost, fixed.matrix, fixed.row_lower, fixed.row_upper),
+            lower=fixed.lower,
+            upper=fixed.upper,
+        )
+        if found is None:
+            raise SolverError(
+                "the records of a point cannot be given to its rows", remedy="Use another solver"
+            )
+        amounts = found.point[:count]
         if np.abs(amounts - np.rint(amounts)).max(initial=0.0) > INTEGRALITY:
             raise SolverError(
                 f"{solver} and a linear program give no whole number of records",
                 remedy="Use another solver",
             )
     return np.rint(amounts).astype(np.int64)
-
-
-def _vertex(form: StandardForm) -> Floats:
-    """Return an optimal vertex of a linear program that is known to have a point."""
-    found = solve_linear_program(
-        form.cost, form.matrix, form.row_lower, form.row_upper, lower=form.lower, upper=form.upper
-    )
-    if found is None:
-        raise SolverError(
-            "the records of a point cannot be given to its rows", remedy="Use another solver"
-        )
-    return found.point
 
 
 #: Records that join a neighbourhood at once; weight of a row type whose row has no reduced cost, in
@@ -184,7 +181,11 @@ def improve_nearby(
         if groups is None:
             found = _filled_by_pairs(duals, given, freed, own)
         else:
-            found = _filled_by_groups(duals, given, freed, groups, own, records)
+            within = np.append(freed > 0, True)[groups.members].all(axis=1)
+            near, none = groups.only(within), np.empty((0, 3), np.int64)
+            cheapest = np.argsort(near.reduced_costs, kind="stable")[: _GROUPS * records]
+            given_groups = duals, given, near.only(cheapest), none, own
+            found = solve_groups(*given_groups, counts=freed).amounts
         failed += 1
         if found is not None:
             found += np.where(moved, 0, amounts)
@@ -212,16 +213,6 @@ def _filled_by_pairs(duals: PatternDuals, given: Ints, freed: Ints, mip: Mip) ->
     return found
 
 
-def _filled_by_groups(
-    duals: PatternDuals, given: Ints, freed: Ints, groups: RecordGroups, mip: Mip, records: int
-) -> Ints | None:
-    """Return (pairs,) the best way found to publish (t,) records by groups, given one."""
-    within = np.flatnonzero(np.append(freed > 0, True)[groups.members].all(axis=1))
-    cheapest = np.argsort(groups.reduced_costs[within], kind="stable")[: _GROUPS * records]
-    near, none = groups.only(within[cheapest]), np.empty((0, 3), np.int64)
-    return solve_groups(duals, given, near, none, mip, counts=freed).amounts
-
-
 def _first_type(
     duals: PatternDuals, amounts: Ints, costly: bool, generator: np.random.Generator
 ) -> int:
@@ -239,8 +230,7 @@ def _first_type(
 
 def _freed(duals: PatternDuals, amounts: Ints, chosen: Flags, moved: Flags) -> Ints:
     """Return (t,) records of the pairs that are given up, and those of chosen row types in none."""
-    count = duals.program.type_count
-    freed, given = np.zeros((2, count), np.int64)
+    freed, given = np.zeros((2, duals.program.type_count), np.int64)
     np.add.at(freed, duals.pair_types[moved], amounts[moved])
     np.add.at(given, duals.pair_types, amounts)
     return freed + np.where(chosen, duals.program.counts - given, 0)

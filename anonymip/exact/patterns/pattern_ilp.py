@@ -111,8 +111,16 @@ def pattern_ilp(
     may_link = formulation == "auto" and not own_call
     if formulation == "auto":
         formulation = "pattern-strong" if own_call or ruled else _pick(problem, recoding)
-    elif formulation == "parts":
-        _refuse_parts(own_call, ruled)
+    elif formulation == "parts" and own_call:
+        raise InputError(
+            "the formulation parts calls the solver many times, and takes no log and no options",
+            remedy="Use pattern-strong",
+        )
+    elif formulation == "parts" and ruled:
+        raise InputError(
+            "parts of a pattern problem know neither single use nor diversity",
+            remedy="Use the formulation pattern-strong of the whole problem",
+        )
     run.describe(
         formulation=formulation, second_goal=second_goal, warm_start=warm_start, nodes=nodes
     )
@@ -142,19 +150,6 @@ def pattern_ilp(
         seed=seed,
         trace=tuple(run.trace),
     )
-
-
-def _refuse_parts(own_call: bool, ruled: bool) -> None:
-    if own_call:
-        raise InputError(
-            "the formulation parts calls the solver many times, and takes no log and no options",
-            remedy="Use pattern-strong",
-        )
-    if ruled:
-        raise InputError(
-            "parts of a pattern problem know neither single use nor diversity",
-            remedy="Use the formulation pattern-strong of the whole problem",
-        )
 
 
 def _pick(problem: Problem, recoding: PatternGuided) -> str:

@@ -279,7 +279,15 @@ def pattern_pairs(
     .. [2] E. Anshelevich, A. Karagiozova: Terminal Backup, 3D Matching, and Covering Cubic Graphs,
        SIAM Journal on Computing 40(3), 2011.
     """
-    _refuse_unfit(problem)
+    if problem.k != 2:
+        raise InputError(
+            f"pattern-pairs makes pairs and triples for k = 2, and k is {problem.k}",
+            remedy="Use pattern-ilp",
+        )
+    if recoding_of(problem).single_use or problem.diversity is not None:
+        raise InputError(
+            "pattern-pairs knows neither single use nor diversity", remedy="Use pattern-ilp"
+        )
     if problem.is_capped:
         again = partial(pattern_pairs, seed=seed, **solving)
         found = solve_capped(problem, again, budget or Budget())
@@ -304,18 +312,6 @@ def pattern_pairs(
     value = min(bound.value, best.objective)
     bound = Bound(value, bound.method, bound.proof, run.watch.seconds)
     return run.solution(best.assignment, stopped or Stopped.GAP, bound, search.named)
-
-
-def _refuse_unfit(problem: Problem) -> None:
-    if problem.k != 2:
-        raise InputError(
-            f"pattern-pairs makes pairs and triples for k = 2, and k is {problem.k}",
-            remedy="Use pattern-ilp",
-        )
-    if recoding_of(problem).single_use or problem.diversity is not None:
-        raise InputError(
-            "pattern-pairs knows neither single use nor diversity", remedy="Use pattern-ilp"
-        )
 
 
 def _begin(run: ModelRun, start: Assignment | None) -> Solution | None:
@@ -434,10 +430,8 @@ class _Search:
 
     def _everything(self) -> float:
         """Return a reduced cost that no group exceeds."""
-        costs = self.pairs.cheapest[np.isfinite(self.pairs.cheapest)]
-        most = max(0.0, float(costs.max(initial=0.0)))
-        if np.isfinite(self.pairs.unpaired):
-            most = max(most, self.pairs.unpaired)
+        costs = np.append(self.pairs.cheapest, [0.0, self.pairs.unpaired])
+        most = float(costs[np.isfinite(costs)].max())
         return 3.0 * (most + float(np.abs(self.pairs.duals).max())) + 1.0
 
     def _trusted(self, claimed: float, groups: Columns) -> float:

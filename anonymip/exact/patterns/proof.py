@@ -147,7 +147,10 @@ def _solve(program: PatternProgram, mip: Mip) -> _Found:
         if np.isfinite(found.upper) and found.upper - found.lower <= gap * abs(found.upper):
             break
         budget.report("proving parts", done=at, total=len(open_), bound=found.lower)
-        share = _share(budget, weights[at] / sum(weights[at:]))
+        share, left = budget, budget.remaining()
+        if left is not None:
+            own = left * weights[at] / sum(weights[at:])
+            share = budget.renewed(max(min(left, PARTS.seconds_a_part), own, 1e-3))
         try:
             found.solver = component.solve(mip.within(share)) or found.solver
         except FAILURES as failure:
@@ -156,13 +159,6 @@ def _solve(program: PatternProgram, mip: Mip) -> _Found:
             if isinstance(failure, RefutedClaim):
                 found.forget_solver()
     return found
-
-
-def _share(budget: Budget, fraction: float) -> Budget:
-    left = budget.remaining()
-    if left is None:
-        return budget
-    return budget.renewed(max(min(left, PARTS.seconds_a_part), fraction * left, 1e-3))
 
 
 def _duals(program: PatternProgram, budget: Budget) -> PatternDuals:
@@ -233,7 +229,7 @@ def _solution(
         assignment,
         method="pattern-ilp",
         bound=bound,
-        stopped=_stopped(found, mip.budget),
+        stopped=Stopped.ERROR if found.failed else mip.budget.stop_reason() or Stopped.GAP,
         seconds=watch.seconds,
         trace=tuple(found.trace),
         solver=found.solver,
@@ -260,13 +256,6 @@ def _held_against(
         found.forget_solver()
         return best
     return start
-
-
-def _stopped(found: _Found, budget: Budget) -> Stopped:
-    """Return why the search ended, if it is not proven."""
-    if found.failed is not None:
-        return Stopped.ERROR
-    return budget.stop_reason() or Stopped.GAP
 
 
 def _patterns(problem: Problem, rows: OutputRows, found: _Found) -> Patterns:

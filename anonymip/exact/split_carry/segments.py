@@ -76,11 +76,10 @@ def solve_boundaries(
 ) -> SolvedBoundaries:
     """Solve the classes around each boundary again, together, and take what loses less.
 
-    `problem`: with equivalence classes. `records`: (n,) the order. `labels`: (n,) class of the
-    record at each place of the order; -1 for none. `boundaries`: places at which segments begin,
-    without 0. `most`: most records of a sub-problem; the nearest class of either side belongs to it
-    whatever its size. `budget`: when it ends, the boundaries left stay as they are. `seed`: of the
-    solver of sub-problems.
+    `records`: (n,) the order. `labels`: (n,) class of the record at each place of the order; -1 for
+    none. `boundaries`: places at which segments begin, without 0. `most`: most records of a
+    sub-problem; the nearest class of either side belongs to it whatever its size. When the budget
+    ends, the boundaries left stay as they are.
 
     Classes join in the order of their record nearest to the boundary, as long as there is room. No
     loss rises. Complexity: O(n) for each of them, beside the sub-problems.
@@ -144,9 +143,8 @@ def drive_chain(
 ) -> Stopped | None:
     """Solve the links of a chain that has not ended, and return why it stopped early, if it did.
 
-    `links`: go on in place. `options`: of the chain. `budget`: of these links. Its time is shared
-    out among those that are expected. `keeper`: called between links, every tenth of a second or
-    after each longer one. Raises InputError, NoSolution as the links do.
+    The time of the budget is shared out among those that are expected. The keeper is called between
+    links, every tenth of a second or after each longer one.
     """
     chain, expected = links.chain, links.expected
     clock = ChainClock(expected - chain.solved, budget, options.pass_time, options.link_time)
@@ -272,8 +270,12 @@ def run_segments(
     in_processes = not (
         whole.compiled and whole.options.subsolver == EXACT and compiles(whole.problem)
     )
+    if in_processes and workers > 1:
+        # With tables of their own, if all of them can have one: some may lack the diversity.
+        with suppress(InputError):
+            segments = [segment.by_itself() for segment in segments]
     runs = run_side_by_side(
-        _sendable(segments) if in_processes and workers > 1 else segments,
+        segments,
         budget,
         jobs=workers,
         in_processes=in_processes,
@@ -322,14 +324,6 @@ def _ends(whole: Segment) -> list[int]:
     segments = max(1, min(whole.options.chains, n // window))
     inner = [n // window * number // segments * window for number in range(1, segments)]
     return [*inner, n]
-
-
-def _sendable(segments: list[Segment]) -> list[Segment]:
-    """Return the segments with tables of their own, if all of them can have one."""
-    try:
-        return [segment.by_itself() for segment in segments]
-    except InputError:
-        return segments
 
 
 def _joined(records: Ints, chains: Sequence[Chain], *, sums: bool) -> Chain:

@@ -118,19 +118,6 @@ def begin_model(context: Context, name: str, *, disjuncts: bool = False) -> pyo.
         dimen=2,
         doc="unordered pairs of records",
     )
-    _add_equivalent(model, disjuncts)
-    add_cell_variables(model)
-    if context.suppression:
-        model.suppress = pyo.Var(
-            model.rows, domain=pyo.Binary, doc="whether a record is published as stars"
-        )
-    _add_companions(model)
-    add_class_rules(model)
-    add_loss(model)
-    return model
-
-
-def _add_equivalent(model: pyo.ConcreteModel, disjuncts: bool) -> None:
     doc = "whether two records are published alike"
     if disjuncts:
         from pyomo.gdp import Disjunct
@@ -140,6 +127,15 @@ def _add_equivalent(model: pyo.ConcreteModel, disjuncts: bool) -> None:
         model.equivalent.doc = doc
     else:
         model.equivalent = pyo.Var(model.pairs, domain=pyo.Binary, doc=doc)
+    add_cell_variables(model)
+    if context.suppression:
+        model.suppress = pyo.Var(
+            model.rows, domain=pyo.Binary, doc="whether a record is published as stars"
+        )
+    _add_companions(model)
+    add_class_rules(model)
+    add_loss(model)
+    return model
 
 
 def _add_companions(model: pyo.ConcreteModel) -> None:
@@ -281,20 +277,17 @@ def _add_links(
         def constraint(model: Any, i: int, other: int, *place: int) -> Any:
             first, second = (other, i) if swapped else (i, other)
             pair = (variables[(first, *place)], variables[(second, *place)])
-            return _link(*pair, big_m(*pair), model.equivalent[i, other])
+            constant = big_m(*pair)
+            if constant == 0.0:
+                return pyo.Constraint.Skip  # the bounds say it
+            together = model.equivalent[i, other]
+            return (None, linear(0.0, [1.0, -1.0, constant], [*pair, together]), constant)
 
         return constraint
 
     for side, swapped, doc in (("at_most", False, docs[0]), ("at_least", True, docs[1])):
         constraint = pyo.Constraint(*sets, rule=rule(swapped), doc=doc)
         model.add_component(f"{name}_{side}", constraint)
-
-
-def _link(first: Any, second: Any, big_m: float, binary: Any) -> Any:
-    """Return first - second <= big_m (1 - binary), or nothing where the bounds say it."""
-    if big_m == 0.0:
-        return pyo.Constraint.Skip
-    return (None, linear(0.0, [1.0, -1.0, big_m], [first, second, binary]), big_m)
 
 
 def set_start_equivalence(model: pyo.ConcreteModel, assignment: Classes) -> None:

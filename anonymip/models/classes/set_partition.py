@@ -120,7 +120,13 @@ def build_set_partition(
         _add_columns(model)
         _add_cover(model)
         if model.context.summed:
-            _add_sum(model)
+            coefficients, variables = sets.losses.tolist(), list(model.chosen.values())
+            if model.context.suppression:
+                variables += list(model.suppress.values())
+                coefficients += [model.context.price] * len(model.suppress)
+            model.loss = pyo.Objective(
+                expr=linear(0.0, coefficients, variables), doc="loss summed over the records"
+            )
         else:
             _add_largest(model)
         if not merge:
@@ -186,17 +192,6 @@ def _add_cover(model: pyo.ConcreteModel) -> None:
             expr=sum(model.suppress.values()) <= context.problem.most_suppressed,
             doc="no more rows are suppressed than may be",
         )
-
-
-def _add_sum(model: pyo.ConcreteModel) -> None:
-    context: SetContext = model.context
-    coefficients, variables = context.sets.losses.tolist(), list(model.chosen.values())
-    if context.suppression:
-        variables += list(model.suppress.values())
-        coefficients += [context.price] * len(model.suppress)
-    model.loss = pyo.Objective(
-        expr=linear(0.0, coefficients, variables), doc="loss summed over the records"
-    )
 
 
 def _add_largest(model: pyo.ConcreteModel) -> None:

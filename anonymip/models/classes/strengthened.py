@@ -114,9 +114,23 @@ def build_strengthened(
         _add_reach_of_pairs(model)
         if _transitive(context, transitivity):
             add_transitivity(model)
-        _add_neighbour_losses(model)
+        # (d): no record loses less than with its (k - 1)-th nearest neighbour.
+        charge_for_neighbours(
+            model,
+            np.full(problem.n, problem.k),
+            lambda i, other: ((i, other), model.equivalent[min(i, other), max(i, other)]),
+        )
         if symmetry:
-            _add_order_of_twins(model)
+            # (e): identical records of one class are neighbours in their order.
+            model.twins_adjacent = pyo.Constraint(
+                list(_adjacent_twins(problem)),
+                rule=lambda model, i, last, *pair: (
+                    None,
+                    linear(0.0, [1.0, -1.0], [model.equivalent[i, last], model.equivalent[pair]]),
+                    0.0,
+                ),
+                doc="(e): who shares a class with an identical record shares it with those between",
+            )
     return model
 
 
@@ -152,16 +166,6 @@ def _add_reach_of_pairs(model: pyo.ConcreteModel) -> None:
     add_covering_values(model, "included_with", coverings, doc)
 
 
-def _add_neighbour_losses(model: pyo.ConcreteModel) -> None:
-    """Add (d): no record loses less than with its (k - 1)-th nearest neighbour."""
-    problem = model.context.problem
-    charge_for_neighbours(
-        model,
-        np.full(problem.n, problem.k),
-        lambda i, other: ((i, other), model.equivalent[min(i, other), max(i, other)]),
-    )
-
-
 def twins(problem: Problem) -> list[Ints]:
     """Return the records of each kind that occurs more than once, in their order.
 
@@ -185,19 +189,6 @@ def _adjacent_twins(problem: Problem) -> Iterator[tuple[int, int, int, int]]:
             if c - a > 1:
                 yield rows[a], rows[c], rows[a], rows[c - 1]
                 yield rows[a], rows[c], rows[a + 1], rows[c]
-
-
-def _add_order_of_twins(model: pyo.ConcreteModel) -> None:
-    """Add (e): identical records of one class are neighbours in their order."""
-    model.twins_adjacent = pyo.Constraint(
-        list(_adjacent_twins(model.context.problem)),
-        rule=lambda model, i, last, first, second: (
-            None,
-            linear(0.0, [1.0, -1.0], [model.equivalent[i, last], model.equivalent[first, second]]),
-            0.0,
-        ),
-        doc="(e): who shares a class with an identical record shares it with those between",
-    )
 
 
 def set_start_strengthened(model: pyo.ConcreteModel, assignment: Classes) -> None:

@@ -84,7 +84,6 @@ from anonymip.models.parts.equivalence_loss import (
 from anonymip.models.parts.published_cells import add_cell_sets, add_cell_variables, set_cells
 from anonymip.problem import Problem
 from anonymip.recodings import KK, KConcealment, KOne, OneK
-from anonymip.runtime.arrays import Ints
 
 
 def build_freeform(
@@ -121,74 +120,48 @@ def build_freeform(
         add_matches(model)
         add_cell_variables(model)
         add_covering_rows(model)
-        add_cover_rules(model)
+        _add_rules(model)
         add_loss(model)
         if strengthened:
-            add_neighbour_losses(model)
+            charge_for_neighbours(
+                model,
+                context.least_sizes,
+                lambda i, original: ((original, i), model.match[original, i]),
+            )
     return model
 
 
 def freeform_size(problem: Problem) -> int:
     """Return about how many constraints, and binaries for curved losses, the model has.
 
-    Raises UnsupportedObjective if the objective has no tables or is not proven monotone; InputError
-    if the recoding is another one, or the model would be too large.
+    Refuses problems as :func:`build_freeform` does.
     """
     return _size(CoverContext.fitting(problem), strengthened=True)
 
 
 def _size(context: CoverContext, strengthened: bool) -> int:
-    """Return the size, or refuse it; rules are counted last, which takes n^2 memory."""
-    size = matches_size(context) + covering_size(context) + loss_size(context)
-    size += neighbours_size(context) if strengthened else 0
+    """Return the size, or refuse it."""
+    problem, n = context.problem, context.problem.n
+    size = 2 * n + (context.pairs if context.is_reciprocal else 0)
+    size += 6 * context.pairs if isinstance(problem.recoding, KConcealment) else 0
+    size += covering_size(context) + loss_size(context) + n * len(problem.limits)
+    size += n * (n + 1) if strengthened else 0
+    if problem.diversity is not None:
+        size += 2 * n * int((problem.microdata.sensitive_codes.max(axis=0) + 1).sum())
     if size <= LARGEST_MODEL:
-        size += cover_rules_size(context)
-    refuse_large("freeform", context.problem.n, size)
+        # Pairs kept apart that could both be matches of a record, which take n^2 memory.
+        apart = context.conflicts.astype(np.int64)
+        free = 1 - apart
+        size += int((((free @ apart) * free).sum(axis=1) // 2).sum())
+    refuse_large("freeform", n, size)
     return size
 
 
-def neighbours_size(context: CoverContext) -> int:
-    """Return about how many constraints these are."""
-    return context.problem.n * (context.problem.n + 1)
-
-
-def add_neighbour_losses(model: pyo.ConcreteModel) -> None:
-    """Add that no record loses less than with its nearest neighbours."""
-    charge_for_neighbours(
-        model,
-        model.context.least_sizes,
-        lambda i, original: ((original, i), model.match[original, i]),
-    )
-
-
-def cover_rules_size(context: CoverContext) -> int:
-    """Return about how many constraints the rules need."""
-    problem = context.problem
-    rows = problem.n * len(problem.limits) + int(_triples(context).sum())
-    if problem.diversity is not None:
-        codes = problem.microdata.sensitive_codes
-        rows += 2 * problem.n * int((codes.max(axis=0) + 1).sum())
-    return rows
-
-
-def add_cover_rules(model: pyo.ConcreteModel) -> None:
+def _add_rules(model: pyo.ConcreteModel) -> None:
     """Add diversity and limits to a model that has its matches and cells."""
     if model.context.problem.diversity is not None:
         _add_shares_of_values(model)
         _add_distinct_values(model)
-    _add_pairs_apart(model)
-    add_caps(model)
-
-
-def _triples(context: CoverContext) -> Ints:
-    """Return (n,) how many pairs kept apart could both be matches of a published record."""
-    apart = context.conflicts.astype(np.int64)
-    free = 1 - apart
-    pairs: Ints = ((free @ apart) * free).sum(axis=1) // 2
-    return pairs
-
-
-def _add_pairs_apart(model: pyo.ConcreteModel) -> None:
     apart = model.context.conflicts
     pairs = np.argwhere(np.triu(apart, 1)).tolist()
     model.kept_apart = pyo.Constraint(
@@ -201,6 +174,7 @@ def _add_pairs_apart(model: pyo.ConcreteModel) -> None:
         rule=lambda model, one, other, i: at_most_one(model.match[one, i], model.match[other, i]),
         doc="originals that a limit keeps apart are not covered together",
     )
+    add_caps(model)
 
 
 def _sensitive_values(codes: NDArray[np.integer]) -> list[tuple[int, int]]:
@@ -311,13 +285,6 @@ def add_matches(model: pyo.ConcreteModel) -> None:
             ),
             doc="two records cover each other, or neither does",
         )
-
-
-def matches_size(context: CoverContext) -> int:
-    """Return about how many constraints the matches need."""
-    n = context.problem.n
-    rows = 2 * n + (context.pairs if context.is_reciprocal else 0)
-    return rows + (6 * context.pairs if isinstance(context.problem.recoding, KConcealment) else 0)
 
 
 def _of_original(model: Any, original: int) -> list[Any]:

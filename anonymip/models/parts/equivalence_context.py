@@ -47,7 +47,11 @@ class Context:
     def of(cls, problem: Problem, integer_ends: bool = True) -> Context:
         """Return the context of a problem whose objective has tables."""
         tables, microdata = problem.compiled.tables, problem.microdata
-        ancestors = ancestors_of(microdata, tables)
+        ancestors = tuple(
+            Ancestors.of(microdata, attribute, square_losses(tables, p))
+            for p, attribute in enumerate(map(int, tables.pair_columns))
+            if microdata.attributes[attribute].hierarchy is not None
+        )
         nodes = {one.attribute for one in ancestors}
         ranges = {int(a) for a in (*tables.range_columns, *tables.pair_columns)} - nodes
         capped = {
@@ -166,11 +170,7 @@ class Ancestors:
 
     @classmethod
     def of(cls, microdata: Microdata, attribute: int, losses: Floats) -> Ancestors:
-        """Return the ancestors of a hierarchical attribute.
-
-        `attribute`: index of the attribute. `losses`: (L, L) loss of the lowest node over the
-        values from the first to the second rank.
-        """
+        """Return the ancestors of an attribute, given (L, L) losses of the lowest node over two."""
         hierarchy = microdata.attributes[attribute].hierarchy
         assert hierarchy is not None
         tree, leaf = hierarchy.tree, microdata.leaves(attribute)
@@ -209,15 +209,6 @@ class Ancestors:
         return sum(one <= node for one in chain)
 
 
-def ancestors_of(microdata: Microdata, tables: LossTables) -> tuple[Ancestors, ...]:
-    """Return the ancestors of all hierarchical attributes that the loss looks at."""
-    found = []
-    for p, attribute in enumerate(map(int, tables.pair_columns)):
-        if microdata.attributes[attribute].hierarchy is not None:
-            found.append(Ancestors.of(microdata, attribute, square_losses(tables, p)))
-    return tuple(found)
-
-
 @dataclass(frozen=True, eq=False)
 class Scaling:
     """An end is origin + unit * variable; in ranked columns, the level of this rank.
@@ -240,7 +231,11 @@ class Scaling:
         plain = np.maximum(np.abs(low), np.abs(high)) <= _LARGEST_END
         plain &= (span >= _NARROWEST) | (span == 0)
         shifted = whole & (span <= _LARGEST_END)
-        coarse = _is_step_visible(microdata, tables)
+        # Whether a range wider by 1 costs a visible share of the largest effect.
+        smallest = _SMALLEST_STEP * float(effects_of_cells(tables, microdata).max(initial=0.0))
+        coarse = np.ones(microdata.m, np.bool_)
+        for r, column in enumerate(tables.range_columns):
+            coarse[column] = max(abs(tables.range_low[r]), abs(tables.range_high[r])) >= smallest
         plain, shifted = plain & coarse, shifted & coarse
         ranked = _ranked(microdata, tables)
         counted = np.isin(np.arange(microdata.m), list(ranked))
@@ -280,20 +275,11 @@ def _ranked(microdata: Microdata, tables: LossTables) -> dict[int, Floats]:
     return ranked
 
 
-def _is_step_visible(microdata: Microdata, tables: LossTables) -> Flags:
-    """Return (m,) whether a range wider by 1 costs a visible share of the largest effect."""
-    smallest = _SMALLEST_STEP * float(effects_of_cells(tables, microdata).max(initial=0.0))
-    visible = np.ones(microdata.m, np.bool_)
-    for r, column in enumerate(tables.range_columns):
-        visible[column] = max(abs(tables.range_low[r]), abs(tables.range_high[r])) >= smallest
-    return visible
-
-
 def refuse_unfit_objective(problem: Problem, model: str, remedy: str) -> None:
     """Refuse losses that are no sum of monotone terms of one attribute each.
 
-    Raises UnsupportedObjective if the objective has no tables, or is not proven monotone: the model
-    could then publish more than a record needs to cover.
+    Where it is not proven monotone, the model could publish more than a record needs to cover.
+    Raises UnsupportedObjective.
     """
     compiled = problem.compiled
     if not compiled.has_tables:
@@ -315,10 +301,7 @@ LARGEST_MODEL = 3_000_000
 
 
 def refuse_large(name: str, records: int, size: int, heuristics: str = "a heuristic") -> None:
-    """Refuse a model with too many constraints and choices, naming what to use in place of it.
-
-    Raises InputError if it would be too large.
-    """
+    """Refuse a model with too many constraints and choices, naming what to use in place of it."""
     if size > LARGEST_MODEL:
         raise InputError(
             f"the {name} model of {records} records has about {size:,} constraints and choices; "

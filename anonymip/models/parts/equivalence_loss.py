@@ -64,7 +64,17 @@ def add_loss(model: pyo.ConcreteModel) -> None:
         doc="loss of a record [unit of the objective]",
     )
     if context.problem.compiled.aggregate == "max":
-        _add_worst(model)
+        model.worst = pyo.Var(doc="largest loss of a record [loss_unit]")
+        model.worst_at_least = pyo.Constraint(
+            model.rows,
+            rule=lambda model, i: (None, scaled_loss(model, i, model.worst), 0.0),
+            doc="no record loses more than the worst",
+        )
+        model.loss = pyo.Objective(
+            expr=linear(0.0, [model.loss_unit], [model.worst]),
+            sense=pyo.minimize,
+            doc="largest loss of a record [unit of the objective]",
+        )
         return
     model.loss = pyo.Objective(
         expr=linear(
@@ -84,20 +94,6 @@ def scaled_loss(model: pyo.ConcreteModel, i: int, variable: Any) -> Any:
         loss.constant / unit,
         [*(coefficient / unit for coefficient in loss.linear_coefs), -1.0],
         [*loss.linear_vars, variable],
-    )
-
-
-def _add_worst(model: pyo.ConcreteModel) -> None:
-    model.worst = pyo.Var(doc="largest loss of a record [loss_unit]")
-    model.worst_at_least = pyo.Constraint(
-        model.rows,
-        rule=lambda model, i: (None, scaled_loss(model, i, model.worst), 0.0),
-        doc="no record loses more than the worst",
-    )
-    model.loss = pyo.Objective(
-        expr=linear(0.0, [model.loss_unit], [model.worst]),
-        sense=pyo.minimize,
-        doc="largest loss of a record [unit of the objective]",
     )
 
 
@@ -125,30 +121,22 @@ def _charges(model: pyo.ConcreteModel) -> list[Charge]:
             charge.add(high * unit, model.scaled_upper[i, column])
     _add_set_losses(model, charges)
     _add_curved_ranges(model, charges)
-    _add_node_losses(model, charges)
-    if context.suppression:
-        alone = _losses_alone(problem)
-        for i, charge in enumerate(charges):
-            charge.add(problem.compiled.suppression_price - alone[i], model.suppress[i])
-    return charges
-
-
-def _losses_alone(problem: Problem) -> Floats:
-    """Return (n,) the loss of publishing each record exactly, which a suppressed one saves."""
-    alone = cells_of_sets(problem.microdata, np.arange(problem.n)[:, None])
-    return problem.compiled.record_losses(alone)
-
-
-def _add_node_losses(model: pyo.ConcreteModel, charges: list[Charge]) -> None:
-    """Charge for the nodes that are reached, step by step on the way to the root."""
-    codes = model.context.problem.microdata.codes
-    for one in model.context.ancestors:
+    # Nodes that are reached are charged for step by step on the way to the root.
+    codes = problem.microdata.codes
+    for one in context.ancestors:
         a = one.attribute
         for i, charge in enumerate(charges):
             code = int(codes[i, a])
             charge.constant += float(one.alone[code])
             for node, step in zip(one.chains[code], one.steps[code], strict=True):
                 charge.add(step, model.reaches[i, a, node])
+    if context.suppression:
+        # Publishing a record exactly is what a suppressed one saves.
+        exact = cells_of_sets(problem.microdata, np.arange(problem.n)[:, None])
+        alone = problem.compiled.record_losses(exact)
+        for i, charge in enumerate(charges):
+            charge.add(problem.compiled.suppression_price - alone[i], model.suppress[i])
+    return charges
 
 
 def _add_set_losses(model: pyo.ConcreteModel, charges: list[Charge]) -> None:

@@ -52,7 +52,7 @@ from anonymip.models.patterns.pattern_columns import PatternColumns, pattern_col
 from anonymip.models.patterns.pattern_rules import add_pattern_rules, rules_size, set_rule_values
 from anonymip.models.patterns.row_assignment import RowAssignment, assign_rows
 from anonymip.problem import Problem
-from anonymip.runtime.arrays import Flags, Ints
+from anonymip.runtime.arrays import Ints
 from anonymip.tolerances import INTEGRALITY
 
 
@@ -230,11 +230,6 @@ def ask_for_rows(model: pyo.ConcreteModel, loss: float) -> None:
     )
 
 
-def used_rows(model: pyo.ConcreteModel) -> Flags:
-    """Return (r,) which output rows the values of a model use."""
-    return np.array([variable.value > 0.5 for variable in model.used.values()], np.bool_)
-
-
 def set_start_pattern(model: pyo.ConcreteModel, assignment: Patterns) -> None:
     """Give every variable the value that patterns imply: a warm start.
 
@@ -307,7 +302,8 @@ def _whole_amounts(model: Any) -> Ints:
     given[:e] = [variable.value for variable in model.assigned.values()]
     if np.isfinite(columns.program.price):
         given[e:] = [variable.value for variable in model.suppressed.values()]
-    in_use = np.append(used_rows(model), np.isfinite(columns.program.price))
+    used = [variable.value > 0.5 for variable in model.used.values()]
+    in_use = np.append(np.array(used, np.bool_), np.isfinite(columns.program.price))
     rows = np.append(columns.rows, np.full(t, r))
     types = np.append(columns.types, np.arange(t))
     given[~in_use[rows]] = 0.0

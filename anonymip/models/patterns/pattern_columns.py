@@ -110,18 +110,22 @@ def pattern_columns(
 ) -> PatternColumns:
     """Return the columns of a problem's model.
 
-    `problem`: with patterns as its recoding. `least`: records that must be able to share an output
-    row; others are left out. `merged`: whether of output rows that the same records may become only
-    the cheapest is kept, the first among equals. All records of the others may move there, and what
-    was diverse stays so. `keep_equal`: whether only rows with a costlier pattern than such a one
-    are left out. Raises InputError if the problem asks for another recoding, or has too many types
-    and patterns; NoSolution if more records may become no output row than may be suppressed.
+    `least`: records that must be able to share an output row; others are left out. `merged`:
+    whether of output rows that the same records may become only the cheapest is kept, the first
+    among equals. All records of the others may move there, and what was diverse stays so.
+    `keep_equal`: whether only rows with a costlier pattern than such a one are left out. Raises
+    InputError if the problem asks for another recoding, or has too many types and patterns;
+    NoSolution if more records may become no output row than may be suppressed.
 
     Complexity: O(t p m).
     """
     recoding = recoding_of(problem)
     found = output_rows(problem, least=least)
-    type_of, first = _row_types(problem, found.types.inverse)
+    marks = found.types.inverse[:, None]
+    if problem.diversity is not None:
+        marks = np.concatenate([marks, problem.microdata.sensitive_codes], axis=1)
+    _, first, type_of = np.unique(marks, axis=0, return_index=True, return_inverse=True)
+    type_of = type_of.ravel()
     asked, costs = found.row_of[found.types.inverse[first]].T, found.costs[found.pattern_of]
     if merged and not recoding.single_use:
         stands_for = representatives(found.row_of.T, costs)
@@ -156,12 +160,3 @@ def pattern_columns(
         float(positive.min(initial=np.inf)) if len(positive) else 1.0,
     )
     return PatternColumns(problem, program, first, asked)
-
-
-def _row_types(problem: Problem, type_of: Ints) -> tuple[Ints, Ints]:
-    """Return the row type of each record, and the first record of each."""
-    marks = type_of[:, None]
-    if problem.diversity is not None:
-        marks = np.concatenate([marks, problem.microdata.sensitive_codes], axis=1)
-    _, first, inverse = np.unique(marks, axis=0, return_index=True, return_inverse=True)
-    return inverse.ravel().astype(np.int64), first.astype(np.int64)

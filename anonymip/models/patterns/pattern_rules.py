@@ -38,7 +38,14 @@ def add_pattern_rules(model: pyo.ConcreteModel) -> None:
         _add_distinct_values(model)
         _add_closeness(model)
     if recoding_of(columns.problem).single_use:
-        _add_single_use(model)
+        of_pattern: dict[int, list[Any]] = {}
+        for name in columns.names:
+            of_pattern.setdefault(name[0], []).append(model.used[name])
+        model.single_use = pyo.Constraint(
+            [pattern for pattern, rows in of_pattern.items() if len(rows) > 1],
+            rule=lambda _, pattern: at_most_one(*of_pattern[pattern]),
+            doc="each pattern has at most one output row in use",
+        )
 
 
 def rules_size(columns: PatternColumns) -> int:
@@ -198,15 +205,3 @@ def set_rule_values(model: Any, amounts: Ints) -> None:
                 off = _differences(scale, scale.codes[columns.first[types]]) @ taken
                 for value, distance in enumerate(np.abs(off).tolist()):
                     model.apart[(*name, column, value)].set_value(distance)
-
-
-def _add_single_use(model: pyo.ConcreteModel) -> None:
-    columns: PatternColumns = model.context
-    of_pattern: dict[int, list[Any]] = {}
-    for name in columns.names:
-        of_pattern.setdefault(name[0], []).append(model.used[name])
-    model.single_use = pyo.Constraint(
-        [pattern for pattern, rows in of_pattern.items() if len(rows) > 1],
-        rule=lambda _, pattern: at_most_one(*of_pattern[pattern]),
-        doc="each pattern has at most one output row in use",
-    )

@@ -127,7 +127,8 @@ def test_cut_off_under_limits_the_start_counts(monkeypatch: pytest.MonkeyPatch) 
         "_find_start",
         lambda rounds: setattr(rounds, "start", (good.assignment, 1.0, "a start")),
     )
-    monkeypatch.setattr(Rounds, "_complete", lambda _: 1)
+    filled = "anonymip.heuristics.freeform.rounds.rounds.fill_up"
+    monkeypatch.setattr(filled, lambda *_: 1)
     cut = hungarian(problem, budget=Budget(deadline=time.monotonic() - 1.0))
     assert sets_of(cut) == sets_of(good)
     assert cut.trace == ("cut off: a start",)
