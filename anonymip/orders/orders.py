@@ -15,7 +15,6 @@ from anonymip.objectives.kernels.box_tree import (
     cheapest_row,
     delete_row,
     new_tree,
-    scan_cheapest_row,
 )
 from anonymip.objectives.kernels.class_loss import (
     ClassState,
@@ -168,17 +167,11 @@ def neighbour_order(problem: Problem, budget: Budget) -> Ints:
     alive = np.ones(arranged.types, np.int64)
     chain = np.zeros(arranged.types, np.int64)
     cursor = np.zeros(3, np.int64)
-    tree = new_tree(tables, arranged.types)
-    monotone = problem.compiled.monotone
+    tree = new_tree(tables, arranged.types, split=problem.compiled.monotone)
     stack, bounds = np.empty(256, np.int64), np.empty(256)
-    candidates = np.arange(arranged.types)
 
     def step(amount: int) -> int:
-        return int(
-            _chain_step(
-                rows, tree, monotone, state, alive, candidates, chain, cursor, amount, stack, bounds
-            )
-        )
+        return int(_chain_step(rows, tree, state, alive, chain, cursor, amount, stack, bounds))
 
     run_in_steps(step, arranged.types, budget, "nearest-neighbour chain", first=100)
     visited = int(cursor[0])
@@ -191,10 +184,8 @@ def neighbour_order(problem: Problem, budget: Budget) -> Ints:
 def _chain_step(
     rows: KernelRows,
     tree: BoxTree,
-    use_tree: bool,
     state: ClassState,
     alive: Ints,
-    candidates: Ints,
     chain: Ints,
     cursor: Ints,
     amount: int,
@@ -208,26 +199,18 @@ def _chain_step(
         if visited == total:
             break
         # The first row, or the cheapest neighbour of the last one.
-        if visited == 0:
-            row = 0
-        else:
+        row = 0
+        if visited > 0:
             open_class(rows, state, chain[visited - 1])
-            if use_tree:
-                row = cheapest_row(tree, rows, state, alive, stack, stack_bounds)
-            else:
-                row = scan_cheapest_row(rows, state, alive, candidates, total)
-        if use_tree and visited == 0:
+            row = cheapest_row(tree, rows, state, alive, stack, stack_bounds)
+        # A tree with less than half of its rows is rebuilt.
+        if visited == 0 or 2 * tree.alive[0] < cursor[1]:
             build_tree(tree, rows, alive)
-            cursor[1] = total
+            cursor[1] = tree.alive[0]
         chain[visited] = row
         alive[row] = 0
         cursor[0] += 1
-        if use_tree:
-            delete_row(tree, row)
-            # A tree with less than half of its rows is rebuilt.
-            if 2 * tree.alive[0] < cursor[1]:
-                build_tree(tree, rows, alive)
-                cursor[1] = tree.alive[0]
+        delete_row(tree, row)
     return cursor[0]
 
 

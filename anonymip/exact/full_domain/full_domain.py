@@ -332,7 +332,30 @@ def full_domain(problem: Problem, *, budget: Budget | None = None, seed: int = 0
             incumbent=search.loss if search.best is not None else None,
             bound=least if np.isfinite(least) else None,
         )
-    return _answer(problem, search, min(least, search.loss), stopped, watch.seconds)
+    recoding = problem.recoding
+    assert isinstance(recoding, FullDomain)
+    if search.best is None and stopped is Stopped.OPTIMAL:
+        raise NoSolution(
+            f"no levels leave at most {recoding.limit(problem.n)} records to be suppressed",
+            remedy="Allow more suppressed records, or ask for less diversity",
+        )
+    if search.best is None:
+        raise NoSolution(
+            f"no levels were found before the search stopped ({stopped.value})",
+            remedy="Give it more time",
+        )
+    size, least = int(np.prod(lattice.shape)), min(least, search.loss)
+    seconds = watch.seconds
+    bound = Bound(least, "full-domain", "argument", seconds) if np.isfinite(least) else None
+    return Solution.of(
+        problem,
+        recoding.assignment(problem, lattice.levels(search.best)),
+        method="full-domain",
+        bound=bound,
+        stopped=stopped,
+        seconds=seconds,
+        trace=(f"{len(search.judged):,} of {size:,} combinations of levels were judged",),
+    )
 
 
 @dataclass(eq=False)
@@ -364,32 +387,3 @@ class _Search:
                 low = middle + 1
             else:
                 high = middle - 1
-
-
-def _answer(
-    problem: Problem, search: _Search, least: float, stopped: Stopped, seconds: float
-) -> Solution:
-    recoding = problem.recoding
-    assert isinstance(recoding, FullDomain)
-    if search.best is None:
-        most = recoding.limit(problem.n)
-        if stopped is Stopped.OPTIMAL:
-            raise NoSolution(
-                f"no levels leave at most {most} records to be suppressed",
-                remedy="Allow more suppressed records, or ask for less diversity",
-            )
-        raise NoSolution(
-            f"no levels were found before the search stopped ({stopped.value})",
-            remedy="Give it more time",
-        )
-    size = int(np.prod(search.lattice.shape))
-    bound = Bound(least, "full-domain", "argument", seconds) if np.isfinite(least) else None
-    return Solution.of(
-        problem,
-        recoding.assignment(problem, search.lattice.levels(search.best)),
-        method="full-domain",
-        bound=bound,
-        stopped=stopped,
-        seconds=seconds,
-        trace=(f"{len(search.judged):,} of {size:,} combinations of levels were judged",),
-    )

@@ -47,28 +47,17 @@ def cheapest_degrees(
     costs: NDArray[np.floating],
     degrees: Ints,
     budget: Budget | None = None,
-) -> tuple[Flags, int, Stopped | None]:
+    phase: str = "minimum cost flow",
+) -> tuple[Flow, Stopped | None]:
     """Return the edges of least total cost that give row i and column i ``degrees[i]`` edges.
 
-    `costs`: (n, n) C-contiguous, float64 or float32; infinite where an edge is forbidden.
-    `degrees`: (n,) wanted edges of each row and each column. `budget`: when it ends, the edges
-    found so far are returned. Returns: (n, n) the edges; edges that rows still lack although the
-    budget lasted: no graph has the degrees then; why it stopped early; None if it did not.
+    `costs`: (n, n) C-contiguous, float64 or float32; infinite where an edge is forbidden. Returns:
+    a flow with these edges, or those found until the budget ended, and its duals; why it stopped
+    early. If it lacks edges although the budget lasted, no graph has the degrees.
 
     Successive shortest paths, by Dijkstra's rule on reduced costs. Complexity: O(n^2) time for
     each edge at worst, O(n^2) bytes beside the costs.
     """
-    flow, stopped = degree_flow(costs, degrees, budget)
-    return flow.used, int(flow.lacking[0]), stopped
-
-
-def degree_flow(
-    costs: NDArray[np.floating],
-    degrees: Ints,
-    budget: Budget | None = None,
-    phase: str = "minimum cost flow",
-) -> tuple[Flow, Stopped | None]:
-    """Return the flow of :func:`cheapest_degrees` with its duals, and why it stopped early."""
     n = len(costs)
     largest = max(1, int(degrees.max()))
     flow = Flow.of_sizes(n=n, largest=largest, supply=degrees.copy(), demand=degrees.copy())
@@ -152,7 +141,11 @@ def _augment(costs: NDArray[np.floating], flow: Flow, start: int) -> bool:
             return False
         # The nearest column with demand: a shortest path ends here.
         if flow.demand[column] > 0:
-            _raise_duals(flow, least)
+            for at in range(n):
+                if flow.row_settled[at]:
+                    flow.left[at] += least - flow.row_distance[at]
+                if flow.column_settled[at]:
+                    flow.right[at] -= least - flow.column_distance[at]
             _turn_path(flow, start, column)
             return True
         # The column is full: one of its rows may give up its edge and look for another.
@@ -167,15 +160,6 @@ def _augment(costs: NDArray[np.floating], flow: Flow, start: int) -> bool:
                 if reached < flow.row_distance[i]:
                     flow.row_distance[i] = reached
                     flow.exchanged[i] = column
-
-
-@kernel
-def _raise_duals(flow: Flow, least: float) -> None:
-    for at in range(len(flow.left)):
-        if flow.row_settled[at]:
-            flow.left[at] += least - flow.row_distance[at]
-        if flow.column_settled[at]:
-            flow.right[at] -= least - flow.column_distance[at]
 
 
 @kernel

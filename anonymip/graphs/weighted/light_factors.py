@@ -8,7 +8,7 @@ import numpy as np
 import rustworkx
 
 from anonymip.graphs.weighted.assignment import assign
-from anonymip.graphs.weighted.degree_flow import degree_flow
+from anonymip.graphs.weighted.degree_flow import cheapest_degrees
 from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.status import Stopped
@@ -83,7 +83,11 @@ def saving_edges(
     if len(savings) > _DENSE * nodes and nodes > _LARGEST_MATRIX:
         kept = _greatest(nodes, ends, savings)
         pairs, _ = heaviest_matching(nodes, ends[kept], savings[kept])
-        return pairs, _half_of_maxima(nodes, ends, savings), None
+        # Each edge gives half of its saving to either end.
+        greatest = np.zeros(nodes)
+        for side in (0, 1):
+            np.maximum.at(greatest, ends[:, side], savings)
+        return pairs, float(greatest.sum()) / 2, None
     if len(savings) <= _DENSE * nodes:
         pairs, slack = heaviest_matching(nodes, ends, savings)
         return pairs, _value(nodes, ends, savings, pairs) + slack, None
@@ -125,14 +129,6 @@ def _greatest(nodes: int, ends: Ints, savings: Floats) -> Flags:
         rank = np.arange(len(order)) - np.searchsorted(of_node, of_node)
         kept[order[rank < _DENSE]] = True
     return kept
-
-
-def _half_of_maxima(nodes: int, ends: Ints, savings: Floats) -> float:
-    """Return a limit of all matchings: each edge gives half of its saving to either end."""
-    greatest = np.zeros(nodes)
-    for side in (0, 1):
-        np.maximum.at(greatest, ends[:, side], savings)
-    return float(greatest.sum()) / 2
 
 
 def _value(nodes: int, ends: Ints, savings: Floats, pairs: Ints) -> float:
@@ -179,7 +175,7 @@ def lightest_two_factor(
     the flow, and the matchings.
     """
     n, budget = len(weights), budget or Budget()
-    flow, stopped = degree_flow(weights, np.full(n, 2), budget, "fractional 2-factor")
+    flow, stopped = cheapest_degrees(weights, np.full(n, 2), budget, "fractional 2-factor")
     one, other = np.triu_indices(n, 1)
     lengths = weights[one, other]
     if stopped is not None:

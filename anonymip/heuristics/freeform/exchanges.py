@@ -216,9 +216,16 @@ def _swap(
                     break
                 weights[coming] = np.inf
                 for j in range(n):
-                    if j in (i, coming) or not covers(cover, j, coming):
+                    if j in (i, coming) or (j == leaving and reciprocal):
                         continue
-                    found = _gain(spare, cover, reciprocal, i, leaving, coming, j)
+                    if not covers(cover, j, coming) or covers(cover, j, leaving):
+                        continue
+                    # By how much the losses fall if the two sets exchange originals.
+                    found = _fall(spare, cover, i, leaving, coming)
+                    found += _fall(spare, cover, j, coming, leaving)
+                    if reciprocal:
+                        found += _fall(spare, cover, leaving, i, j)
+                        found += _fall(spare, cover, coming, j, i)
                     if found > best:
                         best, first, second = found, coming, j
             # Sets i and `second` exchange originals: sizes stay, and in how many sets each one is.
@@ -229,29 +236,6 @@ def _swap(
                 if reciprocal:
                     replace(cover, leaving, i, second)
                     replace(cover, first, second, i)
-
-
-@kernel
-def _gain(
-    spare: SetStates,
-    cover: GrowingCover,
-    reciprocal: bool,
-    i: int,
-    leaving: int,
-    coming: int,
-    j: int,
-) -> float:
-    """Return by how much the losses fall if two sets exchange originals; -inf if they cannot."""
-    if j == leaving and reciprocal:
-        return -np.inf
-    if covers(cover, j, leaving):
-        return -np.inf
-    gain = _fall(spare, cover, i, leaving, coming)
-    gain += _fall(spare, cover, j, coming, leaving)
-    if reciprocal:
-        gain += _fall(spare, cover, leaving, i, j)
-        gain += _fall(spare, cover, coming, j, i)
-    return gain
 
 
 @kernel

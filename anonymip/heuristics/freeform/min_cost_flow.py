@@ -51,7 +51,7 @@ def min_cost_flow(problem: Problem, *, budget: Budget | None = None, seed: int =
     stopped = fill_costs(rounds, costs, "weights")
     if stopped is None:
         degrees = rounds.cover.wanted - 1
-        used, _, stopped = cheapest_degrees(costs, degrees, rounds.budget)
-        for i, record in np.argwhere(used):
+        flow, stopped = cheapest_degrees(costs, degrees, rounds.budget)
+        for i, record in np.argwhere(flow.used):
             add(rounds.cover, i, record)
     return rounds.finish(stopped, {})

@@ -14,7 +14,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.growing.limited_tables import limited_tables
+from anonymip.enumeration.merging import limited_tables
 from anonymip.objectives.kernels.class_loss import ends_loss, range_loss
 from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem, losses_within_limits
@@ -144,20 +144,6 @@ def new_table(terms: SetTerms) -> Floats:
 
 
 @kernel
-def open_set(states: SetStates, i: int, record: int) -> None:
-    """Let the set of published record i hold one record and no other."""
-    for r in range(len(states.terms.range_values)):
-        states.low[i, r] = states.terms.range_values[r, record]
-        states.high[i, r] = states.terms.range_values[r, record]
-    for s in range(len(states.terms.set_codes)):
-        states.counts[i, s] = 1
-        states.listed[i, states.list_start[s]] = states.terms.set_codes[s, record]
-    for p in range(len(states.terms.pair_codes)):
-        states.pair_low[i, p] = states.terms.pair_codes[p, record]
-        states.pair_high[i, p] = states.terms.pair_codes[p, record]
-
-
-@kernel
 def holds(states: SetStates, i: int, s: int, code: int) -> bool:
     """Return whether the set of published record i has a value of set term s."""
     begin = states.list_start[s]
@@ -191,7 +177,14 @@ def take(states: SetStates, i: int, record: int) -> None:
 @kernel
 def rebuild(states: SetStates, i: int, members: Codes) -> None:
     """Let the set of published record i hold the given records (one or more) and no other."""
-    open_set(states, i, members[0])
+    terms, first = states.terms, members[0]
+    for r in range(len(terms.range_values)):
+        states.low[i, r] = states.high[i, r] = terms.range_values[r, first]
+    for s in range(len(terms.set_codes)):
+        states.counts[i, s] = 1
+        states.listed[i, states.list_start[s]] = terms.set_codes[s, first]
+    for p in range(len(terms.pair_codes)):
+        states.pair_low[i, p] = states.pair_high[i, p] = terms.pair_codes[p, first]
     for at in range(1, len(members)):
         take(states, i, members[at])
 

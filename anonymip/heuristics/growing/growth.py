@@ -23,7 +23,6 @@ from anonymip.objectives.kernels.box_tree import (
     cheapest_row,
     delete_row,
     new_tree,
-    scan_cheapest_row,
 )
 from anonymip.objectives.kernels.class_loss import (
     ClassState,
@@ -54,13 +53,12 @@ class Growth(Packed):
     """Where the growing stands."""
 
     alive: Ints  # (t,) int64, rows of each type without a class
-    candidates: Ints  # (t,) types that may be alive, ascending
     #: Types and classes of the rows placed so far.
     picked: Annotated[Ints, "n"]
     labels: Annotated[Ints, "n"]
-    #: Rows placed; classes made; first type that may be alive; candidates in use; types in the tree
-    #: when it was built; last row placed; types alive.
-    cursor: Annotated[Ints, "7"]
+    #: Rows placed; classes made; first type that may be alive; types in the tree when it was built;
+    #: last row placed.
+    cursor: Annotated[Ints, "5"]
     #: Workspaces of the tree search.
     stack: Annotated[Ints, "256"]
     stack_bounds: Annotated[Floats, "256"]
@@ -132,19 +130,13 @@ def grow_classes(
     """
     n, k = problem.n, problem.k
     tables, rows = problem.compiled.tables, arranged.rows
-    use_tree = _use_tree(problem, arranged, search)
-    growth = Growth.of_sizes(
-        n=n, alive=arranged.counts.copy(), candidates=np.arange(arranged.types)
-    )
-    growth.cursor[3] = growth.cursor[6] = arranged.types
-    growth.cursor[5] = -1 if farthest_from is None else farthest_from
-    tree = new_tree(tables, arranged.types if use_tree else 0)
+    growth = Growth.of_sizes(n=n, alive=arranged.counts.copy())
+    growth.cursor[4] = -1 if farthest_from is None else farthest_from
+    tree = new_tree(tables, arranged.types, split=_use_tree(problem, arranged, search))
     state = new_state(tables, k)
 
     def step(amount: int) -> int:
-        return int(
-            _grow_step(rows, tree, use_tree, state, growth, k, farthest_from is not None, amount)
-        )
+        return int(_grow_step(rows, tree, state, growth, k, farthest_from is not None, amount))
 
     stopped = run_in_steps(step, n // k, budget, "growing classes")
     placed, classes = int(growth.cursor[0]), int(growth.cursor[1])
@@ -182,46 +174,29 @@ def _use_tree(problem: Problem, arranged: Arrangement, search: str) -> bool:
 
 
 @kernel
-def _place(tree: BoxTree, use_tree: bool, growth: Growth, row: int) -> None:
+def _place(tree: BoxTree, growth: Growth, row: int) -> None:
     at = growth.cursor[0]
     growth.picked[at] = row
     growth.labels[at] = growth.cursor[1]
     growth.cursor[0] += 1
-    growth.cursor[5] = row
+    growth.cursor[4] = row
     growth.alive[row] -= 1
     if growth.alive[row] == 0:
-        growth.cursor[6] -= 1
-        if use_tree:
-            delete_row(tree, row)
+        delete_row(tree, row)
 
 
 @kernel
-def _tidy(rows: KernelRows, tree: BoxTree, use_tree: bool, scans: bool, growth: Growth) -> None:
-    """Rebuild the tree when half of it is dead, compact the candidates when a quarter is."""
-    if use_tree and 2 * growth.cursor[6] < growth.cursor[4]:
-        build_tree(tree, rows, growth.alive)
-        growth.cursor[4] = growth.cursor[6]
-    if scans and 4 * growth.cursor[6] < 3 * growth.cursor[3]:
-        place = 0
-        for at in range(growth.cursor[3]):
-            if growth.alive[growth.candidates[at]] > 0:
-                growth.candidates[place] = growth.candidates[at]
-                place += 1
-        growth.cursor[3] = place
-
-
-@kernel
-def _next_seed(rows: KernelRows, growth: Growth, farthest: bool) -> int:
+def _next_seed(rows: KernelRows, tree: BoxTree, growth: Growth, farthest: bool) -> int:
     if not farthest:
         while growth.alive[growth.cursor[2]] == 0:
             growth.cursor[2] += 1
         return growth.cursor[2]
     best, best_loss = -1, -np.inf
-    for at in range(growth.cursor[3]):
-        row = growth.candidates[at]
+    for at in range(tree.end[0]):
+        row = tree.items[at]
         if growth.alive[row] > 0:
-            loss = pair_loss(rows, growth.cursor[5], row)
-            if loss > best_loss:
+            loss = pair_loss(rows, growth.cursor[4], row)
+            if loss > best_loss or (loss == best_loss and row < best):
                 best, best_loss = row, loss
     return best
 
@@ -230,7 +205,6 @@ def _next_seed(rows: KernelRows, growth: Growth, farthest: bool) -> int:
 def _grow_step(
     rows: KernelRows,
     tree: BoxTree,
-    use_tree: bool,
     state: ClassState,
     growth: Growth,
     k: int,
@@ -238,29 +212,22 @@ def _grow_step(
     amount: int,
 ) -> int:
     """Make up to `amount` further classes; return how many there are."""
-    # Of the first call alone: all rows are alive.
-    if use_tree and growth.cursor[0] == 0:
-        build_tree(tree, rows, growth.alive)
-        growth.cursor[4] = growth.cursor[6]
     for _ in range(amount):
         if len(growth.picked) - growth.cursor[0] < k:
             break
-        row = _next_seed(rows, growth, farthest)
-        _place(tree, use_tree, growth, row)
+        # The tree is built at first, and again when half of it is dead; of a leaf, a quarter.
+        dead = growth.cursor[3] - tree.alive[0]
+        if growth.cursor[3] == 0 or (2 if len(tree.left) > 1 else 4) * dead > growth.cursor[3]:
+            build_tree(tree, rows, growth.alive)
+            growth.cursor[3] = tree.alive[0]
+        row = _next_seed(rows, tree, growth, farthest)
+        _place(tree, growth, row)
         open_class(rows, state, row)
         for _ in range(k - 1):
-            if use_tree:
-                row = cheapest_row(
-                    tree, rows, state, growth.alive, growth.stack, growth.stack_bounds
-                )
-            else:
-                row = scan_cheapest_row(
-                    rows, state, growth.alive, growth.candidates, growth.cursor[3]
-                )
+            row = cheapest_row(tree, rows, state, growth.alive, growth.stack, growth.stack_bounds)
             join_class(rows, state, row)
-            _place(tree, use_tree, growth, row)
+            _place(tree, growth, row)
         growth.cursor[1] += 1
-        _tidy(rows, tree, use_tree, farthest or not use_tree, growth)
     return growth.cursor[1]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
-from anonymip.heuristics.growing.limited_tables import limited_tables
+from anonymip.enumeration.merging import limited_tables
 from anonymip.objectives.kernels.class_loss import KernelRows, ends_loss, range_loss
 from anonymip.orders.arrangement import in_type_order
 from anonymip.problem import Problem

@@ -49,10 +49,14 @@ class BoxTree(Packed):
     size: Annotated[Ints, "1"]  # number of nodes
 
 
-def new_tree(tables: LossTables, rows: int) -> BoxTree:
-    """Return the memory of a tree over up to `rows` rows; :func:`build_tree` fills it."""
+def new_tree(tables: LossTables, rows: int, *, split: bool = True) -> BoxTree:
+    """Return the memory of a tree over up to `rows` rows; :func:`build_tree` fills it.
+
+    One that is not `split` is a single leaf: a search looks at all rows, whatever the loss.
+    """
     r, s, p = tables.term_counts
-    return BoxTree.of_sizes(rows=rows, nodes=4 * (rows // _LEAF_ROWS + 1), r=r, s=s, p=p)
+    nodes = 4 * (rows // _LEAF_ROWS + 1) if split else 1
+    return BoxTree.of_sizes(rows=rows, nodes=nodes, r=r, s=s, p=p)
 
 
 @kernel
@@ -171,7 +175,7 @@ def build_tree(tree: BoxTree, rows: KernelRows, alive: Ints) -> None:
         _fit_box(tree, rows, node)
         tree.left[node] = -1
         dimension = -1
-        if tree.end[node] - tree.begin[node] > _LEAF_ROWS:
+        if tree.end[node] - tree.begin[node] > _LEAF_ROWS and len(tree.left) > 1:
             dimension = _widest_dimension(tree, rows.tables, node)
         if dimension >= 0:
             middle = _split_at_median(tree, rows, node, dimension)
@@ -234,8 +238,16 @@ def cheapest_row(
 ) -> int:
     """Return the first of the living rows whose joining gives the least record loss, or -1.
 
-    `stack, stack_bounds`: workspaces of at least 128 places: two a level of the tree.
+    `stack, stack_bounds`: workspaces of at least 128 places: two a level of the tree. The loss of a
+    row is written out once more: reading the arrays out of the tuples for each would take most of
+    the time.
     """
+    values, range_low, range_high = rows.range_values, rows.tables.range_low, rows.tables.range_high
+    low, high, items = state.low, state.high, tree.items
+    codes, member, member_start = rows.set_codes, state.member, state.member_start
+    stamp, set_count = state.stamp[0], state.counts
+    set_losses, set_start = rows.tables.set_losses, rows.tables.set_start
+    has_pairs = len(rows.tables.pair_columns) > 0
     best, best_loss = -1, np.inf
     if tree.alive[0] == 0:
         return best
@@ -252,11 +264,23 @@ def cheapest_row(
         # A leaf: its living rows one by one.
         if child < 0:
             for at in range(tree.begin[node], tree.end[node]):
-                row = tree.items[at]
-                if alive[row] > 0:
+                row = items[at]
+                if alive[row] == 0:
+                    continue
+                if has_pairs:
                     loss = joined_loss(rows, state, row)
-                    if loss < best_loss or (loss == best_loss and row < best):
-                        best, best_loss = row, loss
+                else:
+                    loss = rows.tables.constant
+                    for r in range(len(low)):
+                        value = values[row, r]
+                        least = min(low[r], value)
+                        width = max(high[r], value) - least
+                        loss += range_high[r] * width + (range_low[r] + range_high[r]) * least
+                    for s in range(len(set_count)):
+                        new = 1 if member[member_start[s] + codes[row, s]] != stamp else 0
+                        loss += set_losses[set_start[s] + set_count[s] + new]
+                if loss < best_loss or (loss == best_loss and row < best):
+                    best, best_loss = row, loss
             continue
         # An inner box: the nearer half is opened first; one without living rows is not.
         near, far = child, child + 1
@@ -271,43 +295,6 @@ def cheapest_row(
         if near_bound < np.inf:
             stack[depth], stack_bounds[depth] = near, near_bound
             depth += 1
-    return best
-
-
-@kernel
-def scan_cheapest_row(
-    rows: KernelRows, state: ClassState, alive: Ints, candidates: Ints, count: int
-) -> int:
-    """Return the same by looking at the first `count` candidates, which ascend.
-
-    The loss is written out once more: reading the arrays out of the tuples for every row would
-    take most of the time.
-    """
-    values, range_low, range_high = rows.range_values, rows.tables.range_low, rows.tables.range_high
-    low, high = state.low, state.high
-    codes, member, member_start = rows.set_codes, state.member, state.member_start
-    stamp, set_count = state.stamp[0], state.counts
-    set_losses, set_start = rows.tables.set_losses, rows.tables.set_start
-    has_pairs = len(rows.tables.pair_columns) > 0
-    best, best_loss = -1, np.inf
-    for at in range(count):
-        row = candidates[at]
-        if alive[row] == 0:
-            continue
-        if has_pairs:
-            loss = joined_loss(rows, state, row)
-        else:
-            loss = rows.tables.constant
-            for r in range(len(low)):
-                value = values[row, r]
-                least = min(low[r], value)
-                width = max(high[r], value) - least
-                loss += range_high[r] * width + (range_low[r] + range_high[r]) * least
-            for s in range(len(set_count)):
-                new = 1 if member[member_start[s] + codes[row, s]] != stamp else 0
-                loss += set_losses[set_start[s] + set_count[s] + new]
-        if loss < best_loss:
-            best, best_loss = row, loss
     return best
 
 

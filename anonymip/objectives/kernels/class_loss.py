@@ -127,13 +127,7 @@ def ends_loss(tables: LossTables, p: int, low: int, high: int) -> float:
         return min(tables.pair_losses[end] * width, tables.pair_losses[end + 1])
     if stride < 0:
         return 0.0 if high <= tables.pair_losses[start + low] else np.inf
-    return _largest_between(tables, p, low, high)
-
-
-@kernel
-def _largest_between(tables: LossTables, p: int, low: int, high: int) -> float:
-    """Return the loss of the highest node over two neighbours of a range: two lines overlap."""
-    start = tables.pair_start[p]
+    # The highest node over two neighbours of a range: two lines overlap.
     if low == high:
         return tables.pair_losses[start + low]
     # The exponent of a float is the whole part of its logarithm.

@@ -90,10 +90,10 @@ def test_expired_budgets_return_what_there_is() -> None:
     columns, _, stopped = assign(costs, past)
     assert stopped is Stopped.TIME
     assert (columns == -1).any()
-    used, missing, stopped = cheapest_degrees(costs, np.full(80, 3), past)
+    flow, stopped = cheapest_degrees(costs, np.full(80, 3), past)
     assert stopped is Stopped.TIME
-    assert missing == 0
-    assert not used.any()
+    assert flow.lacking[0] == 0
+    assert not flow.used.any()
 
 
 @given(st.sampled_from(sorted(KINDS)), st.integers(2, 8), st.integers(0, 10**6), st.booleans())
@@ -103,7 +103,8 @@ def test_flow_equals_linear_programme(kind: str, n: int, seed: int, regular: boo
     costs = KINDS[kind](rng, n)
     np.fill_diagonal(costs, np.inf)
     degrees = np.full(n, rng.integers(1, n)) if regular else rng.integers(1, n, n)
-    used, missing, stopped = cheapest_degrees(costs, degrees)
+    flow, stopped = cheapest_degrees(costs, degrees)
+    used, missing = flow.used, int(flow.lacking[0])
     assert stopped is None
     equations = np.vstack([np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))])
     finite = np.where(np.isinf(costs), 0.0, costs).ravel()

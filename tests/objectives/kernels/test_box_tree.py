@@ -14,7 +14,6 @@ from anonymip.objectives.kernels.box_tree import (
     cheapest_row,
     delete_row,
     new_tree,
-    scan_cheapest_row,
 )
 from anonymip.objectives.kernels.class_loss import (
     join_class,
@@ -50,28 +49,32 @@ def table(seed: int, spread: int) -> Microdata:
     st.lists(st.integers(0, 89), min_size=1, max_size=60),
     st.sampled_from([1, 3]),
 )
-def test_tree_and_scan_find_the_same_row(
+def test_trees_find_the_row_that_costs_least(
     seed: int, spread: int, joining: list[int], capacity: int
 ) -> None:
-    """While a class grows and rows disappear, ties go to the first row in both searches."""
+    """While a class grows and rows disappear, ties go to the first row, split or in one leaf."""
     data = table(seed, spread)
     tables = mixed.compile(data).tables
     rows, state = kernel_rows(data, tables, np.arange(data.n)), new_state(tables, capacity)
-    tree, alive = new_tree(tables, data.n), np.ones(data.n, np.int64)
-    build_tree(tree, rows, alive)
+    trees = new_tree(tables, data.n), new_tree(tables, data.n, split=False)
+    alive = np.ones(data.n, np.int64)
+    for tree in trees:
+        build_tree(tree, rows, alive)
     stack, bounds = np.zeros(128, np.int64), np.zeros(128)
-    candidates = np.arange(data.n)
     first, *others = dict.fromkeys(joining)
     open_class(rows, state, first)
     for place, row in enumerate(others):
-        found = cheapest_row(tree, rows, state, alive, stack, bounds)
-        assert found == scan_cheapest_row(rows, state, alive, candidates, data.n)
+        left = np.flatnonzero(alive).tolist()
+        found = min(left, key=lambda other: (joined_loss(rows, state, other), other))
+        for tree in trees:
+            assert cheapest_row(tree, rows, state, alive, stack, bounds) == found
         # Some classes grow as a heuristic would have it, others take in whatever comes.
         join_class(rows, state, found if place % 3 == 0 else row)
         for gone in {found, row}:
             if alive[gone]:
                 alive[gone] = 0
-                delete_row(tree, gone)
+                for tree in trees:
+                    delete_row(tree, gone)
         if not alive.any():
             break
 
@@ -81,12 +84,13 @@ def test_an_exhausted_tree_finds_nothing() -> None:
     data = table(1, 4)
     tables = mixed.compile(data).tables
     rows, state = kernel_rows(data, tables, np.arange(data.n)), new_state(tables, 3)
-    tree, alive = new_tree(tables, data.n), np.zeros(data.n, np.int64)
-    build_tree(tree, rows, alive)
+    alive = np.zeros(data.n, np.int64)
     open_class(rows, state, 0)
     stack, bounds = np.zeros(128, np.int64), np.zeros(128)
-    assert cheapest_row(tree, rows, state, alive, stack, bounds) == -1
-    assert scan_cheapest_row(rows, state, alive, np.arange(data.n), data.n) == -1
+    for split in (False, True):
+        tree = new_tree(tables, data.n, split=split)
+        build_tree(tree, rows, alive)
+        assert cheapest_row(tree, rows, state, alive, stack, bounds) == -1
 
 
 @given(cases(), st.data())
