@@ -194,9 +194,8 @@ class Found:
     """Sets found, not compressed yet.
 
     `members` are their types, set by set, ascending within a set; `sizes` and `losses` are (c,),
-    None where the losses of the search are sums of its own.
-    `reason` says what ended the search early, None if nothing did; `nodes` counts the partial sets
-    looked at.
+    None where the losses of the search are sums of its own. `reason` says what ended the search
+    early, None if nothing did; `nodes` counts the partial sets looked at.
     """
 
     members: Codes

@@ -162,13 +162,10 @@ def members_of(starts: Ints, sizes: Ints, columns: Ints) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class CutDuals:
-    """Rank-1 cuts and their duals.
+    """Rank-1 cuts and their duals, which are at least 0.
 
     A column pays the dual of a cut once for every `divisor` of its members in the cut, rounded
-    down.
-
-    `starts, types`: row types of the cut q: types[starts[q]:starts[q + 1]], different ones.
-    `divisors`: (cuts,) whole numbers, at least 1. `duals`: (cuts,) at least 0.
+    down. Row types of the cut q are types[starts[q]:starts[q + 1]], different ones.
     """
 
     starts: Ints
@@ -339,11 +336,9 @@ class Pricing(ColumnSearch):
 
         Where a class has a row whose dual is not above the record loss, the class without it is at
         least as good: of columns beyond the smallest size such ones are left out, unless a
-        diversity is asked for, which the smaller ones may not have.
-
-        `duals, cuts`: (t,) dual of a row of each type; rank-1 cuts with theirs. `per_root`: most
-        columns of each root and size. `max_nodes, most_nodes`: partial sets looked at for a root
-        and a size at which to go on to the next, and in all at which to end.
+        diversity is asked for, which the smaller ones may not have. `duals`: (t,) of a row of each
+        type. `per_root`: most columns of each root and size. `max_nodes, most_nodes`: partial sets
+        looked at for a root and a size at which to go on to the next, and in all at which to end.
         """
         given, order, rank = self._ranked(duals)
         at = roots_of(np.arange(len(order)), rank, order, below)

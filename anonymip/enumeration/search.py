@@ -183,14 +183,13 @@ def enumerate_sets(
     The reduced cost of a set is its loss as a class less the duals of its records. Sets keep the
     limits and have the diversity of the problem. Suppressed records are not sets of one.
 
-    `problem`: gives table, loss, k, limits and diversity. `duals`: (n,) dual value of each record;
-    None means 0. `threshold`: reduced costs from here on are not wanted. `max_size`: most records
-    of a set; None takes what some optimal release needs at most, see
+    `duals`: (n,) dual value of each record; None means 0. `max_size`: most records of a set; None
+    takes what some optimal release needs at most, see
     :meth:`~anonymip.recodings.Recoding.max_size`, or else n. `max_sets`: sets that end the search
     when there are more. `merge`: whether records that are alike to duals, loss, limits and
     diversity are one row type. Under losses of the members tier they never are, but for squared
-    errors. `budget`: ends the search. Returns: the sets, and whether they are all. Raises
-    InputError if duals are not n finite numbers, the threshold is NaN, or a limit is out of range.
+    errors. Returns: the sets, and whether they are all. Raises InputError if duals are not n finite
+    numbers, the threshold is NaN, or a limit is out of range.
 
     Complexity: exponential in `max_size`. With a monotone record loss, partial sets that no rows
     can bring below the threshold are cut off.

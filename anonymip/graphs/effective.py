@@ -63,13 +63,9 @@ def ring_successors(cover: Cover) -> Ints | None:
     """Return (n,) the next record on the ring of each record; None if the cover is no rings.
 
     The set of a record must be the record and its next ones on a closed order, all sets of one
-    size; several rings, as of a table in parts, and classes are rings too.
-
-    `cover`: every record lies in its own set.
-
-    On a ring of more than K records only the set of the next record lacks exactly the record
-    itself; on one of K all sets are equal, and any closed order will do. What is found is checked.
-    Complexity: O(n K^2).
+    size; several rings, as of a table in parts, and classes are rings too. On a ring of more than K
+    records only the set of the next record lacks exactly the record itself; on one of K all sets
+    are equal, and any closed order will do. What is found is checked. Complexity: O(n K^2).
     """
     degree = int(cover.sizes[0])
     if (cover.sizes != degree).any() or (cover.degrees != degree).any():
@@ -86,18 +82,14 @@ def ring_successors(cover: Cover) -> Ints | None:
         shared = edges[part].multiply(edges[part] @ back + degree * back[part]).tocoo()
         found = shared.data == degree - 1
         following[begin + shared.row[found]] = shared.col[found]
-    _close_classes(sets, following)
-    return following if _is_ring(sets, following) else None
-
-
-def _close_classes(sets: Codes, following: Ints) -> None:
-    """Let the members of sets that all records in them share follow each other, ascending."""
+    # The members of sets that all records in them share follow each other, ascending.
     open_ends = np.flatnonzero(following < 0)
     own = sets[open_ends]
     shared = (sets[own] == own[:, None, :]).all(axis=(1, 2))
     open_ends, own = open_ends[shared], own[shared]
     place = (own == open_ends[:, None]).argmax(axis=1)
-    following[open_ends] = own[np.arange(len(own)), (place + 1) % sets.shape[1]]
+    following[open_ends] = own[np.arange(len(own)), (place + 1) % degree]
+    return following if _is_ring(sets, following) else None
 
 
 def _is_ring(sets: Codes, following: Ints) -> bool:

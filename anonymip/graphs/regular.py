@@ -19,11 +19,8 @@ class Deficiency:
     """A proof that a subgraph with the wanted degrees does not exist.
 
     The published records need more edges than the originals outside `originals` could give them
-    (one for each edge that leads there) and those inside may take.
-
-    `published`: published records that cannot all have their degree. `originals`: original records
-    that are used up by them. `needed, available`: edges that the published records need, and how
-    many they can have at most: fewer.
+    (one for each edge that leads there) and those inside may take: `needed` is more than
+    `available`.
     """
 
     published: Ints
@@ -38,11 +35,9 @@ def regular_subgraph(graph: Cover, degrees: int | NDArray[np.integer]) -> Flags 
     A generalization graph keeps k-anonymity if it contains a k-regular graph, which falls into k
     disjoint assignments (Doka et al. [1]_, Section 2.1; Wong et al., Lemma 1).
 
-    `graph`: the edges to choose from. `degrees`: wanted number of edges of each record, or of all.
-    Returns: (edges,) which entries of ``graph.members`` are chosen, or why there is no choice.
-    Raises InputError if degrees are negative.
-
-    Dinic's algorithm: O(edges sqrt(edges)) as all inner edges have capacity 1.
+    `degrees`: wanted number of edges of each record, or of all. Returns: (edges,) which entries of
+    ``graph.members`` are chosen, or why there is no choice. Raises InputError if degrees are
+    negative. Dinic's algorithm: O(edges sqrt(edges)) as all inner edges have capacity 1.
 
     References
     ----------
@@ -69,15 +64,12 @@ def regular_subgraph(graph: Cover, degrees: int | NDArray[np.integer]) -> Flags 
         flow.sort_indices()
         chosen: Flags = flow.data[flow.indices < 2 * n] > 0
         return chosen
-    return _deficiency(graph, wanted, csr_array(network - found.flow), source)
-
-
-def _deficiency(graph: Cover, wanted: Ints, residual: csr_array, source: int) -> Deficiency:
-    """Return the side of the source in a minimum cut."""
+    # The side of the source in a minimum cut.
+    residual = csr_array(network - found.flow)
     residual.eliminate_zeros()
-    reached = np.zeros(2 * graph.n + 2, np.bool_)
+    reached = np.zeros(2 * n + 2, np.bool_)
     reached[breadth_first_order(residual, source, return_predecessors=False)] = True
-    published, originals = reached[: graph.n], reached[graph.n : 2 * graph.n]
+    published, originals = reached[:n], reached[n : 2 * n]
     leaving = published[graph.owners] & ~originals[graph.members]
     return Deficiency(
         np.flatnonzero(published),
@@ -90,12 +82,10 @@ def _deficiency(graph: Cover, wanted: Ints, residual: csr_array, source: int) ->
 def circulation(n: int, tails: NDArray[np.integer], heads: NDArray[np.integer], most: int) -> Ints:
     """Return a whole flow of 1 to `most` on each edge, with as much into a node as out of it.
 
-    The (m,) edges have no loops, and none is there twice.
-
-    Raises ValueError if there is none: an edge lies on no cycle, or `most` is too small.
-
-    One unit on each edge leaves some nodes with more in than out; a largest flow takes the surplus
-    to the nodes that lack it (Hoffman 1960). Complexity: one maximum flow.
+    The (m,) edges have no loops, and none is there twice. One unit on each edge leaves some nodes
+    with more in than out; a largest flow takes the surplus to the nodes that lack it (Hoffman
+    1960). Complexity: one maximum flow. Raises ValueError if there is none: an edge lies on no
+    cycle, or `most` is too small.
     """
     if not len(tails):
         return np.empty(0, np.int64)

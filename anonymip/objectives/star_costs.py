@@ -22,15 +22,12 @@ _BATCH = 100_000
 
 
 def pattern_costs(compiled: CompiledObjective, stars: Flags) -> Floats:
-    """Return (p,) the loss of a record published through each pattern, whatever its values.
-
-    `compiled`: the objective on the table. `stars`: (p, m) the patterns. Raises
-    UnsupportedObjective if records of one pattern differ in loss, there are too many to tell, or
-    the loss is not a sum over published records.
+    """Return (p,) the loss of a record published through each of (p, m) patterns of stars.
 
     Under a loss that is a sum of terms of one attribute each, exact cells of an attribute must all
     cost the same, which its tables tell. Other losses are computed for every distinct record under
-    every pattern.
+    every pattern. Raises UnsupportedObjective if records of one pattern differ in loss, there are
+    too many to tell, or the loss is not a sum over published records.
     """
     if compiled.tier == "members" or compiled.aggregate != "sum":
         raise UnsupportedObjective(
@@ -118,10 +115,9 @@ def is_additive(compiled: CompiledObjective) -> bool:
 def level_costs(compiled: CompiledObjective, cells: Sequence[Codes]) -> list[Floats]:
     """Return for each attribute (levels,) what a record pays for it on each level.
 
-    `compiled`: the objective on the table. `cells`: for each attribute (levels, L) the cell of each
-    observed value: a node of its hierarchy; without one the value itself, or -1 for a star. Raises
-    UnsupportedObjective if the loss is no sum over attributes, or what a level costs depends on the
-    value.
+    `cells`: for each attribute (levels, L) the cell of each observed value: a node of its
+    hierarchy; without one the value itself, or -1 for a star. Raises UnsupportedObjective if the
+    loss is no sum over attributes, or what a level costs depends on the value.
     """
     if not is_additive(compiled):
         raise UnsupportedObjective(

@@ -38,12 +38,9 @@ def lexicographic_parts(problem: Problem, k: int) -> Parts:
     first. A part with fewer than k records takes what it lacks from a neighbour that can spare it,
     or is merged with one if both together have fewer than 2k; of two that are moved from, the
     larger, of two that are merged with, the smaller. Parts whose records agree on the attribute are
-    partitioned by the next one, except that fewer than 2k records stay together.
-
-    `problem`: gives the table. `k`: least number of records of a part.
-
-    Where a part and its neighbour have exactly 2k records, the text of Section 5.3.1 moves, its
-    Figure 8 merges; here they are moved. Complexity: O(n (m + log n)).
+    partitioned by the next one, except that fewer than 2k records stay together. Where a part and
+    its neighbour have exactly 2k records, the text of Section 5.3.1 moves, its Figure 8 merges;
+    here they are moved. Complexity: O(n (m + log n)).
 
     References
     ----------

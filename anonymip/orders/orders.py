@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -81,14 +82,11 @@ _TWO_OPT_PASSES = 10
 
 
 def variance_ranks(problem: Problem) -> Ints:
-    """Return the attributes by ascending raw variance over the squared weight [1]_.
+    """Return the attributes by ascending raw variance over the squared weight.
 
-    Raw means not normalised by the domain: normalising makes the order many times worse. A
-    categorical attribute counts by the variance of its codes; weight 0 sorts last.
-
-    References
-    ----------
-    .. [1] Liang & Samavi 2020, Section 2.3 and eq. (36).
+    As Liang & Samavi 2020, Section 2.3 and eq. (36). Raw means not normalised by the domain:
+    normalising makes the order many times worse. A categorical attribute counts by the variance of
+    its codes; weight 0 sorts last.
     """
     weight = problem.compiled.domains.weight
     variance = problem.microdata.values.var(axis=0)
@@ -168,11 +166,7 @@ def neighbour_order(problem: Problem, budget: Budget) -> Ints:
     chain = np.zeros(arranged.types, np.int64)
     cursor = np.zeros(3, np.int64)
     tree = new_tree(tables, arranged.types, split=problem.compiled.monotone)
-    stack, bounds = np.empty(256, np.int64), np.empty(256)
-
-    def step(amount: int) -> int:
-        return int(_chain_step(rows, tree, state, alive, chain, cursor, amount, stack, bounds))
-
+    step = partial(_chain_step, rows, tree, state, alive, chain, cursor)
     run_in_steps(step, arranged.types, budget, "nearest-neighbour chain", first=100)
     visited = int(cursor[0])
     chain[visited:] = np.flatnonzero(alive)
@@ -189,8 +183,6 @@ def _chain_step(
     chain: Ints,
     cursor: Ints,
     amount: int,
-    stack: Ints,
-    stack_bounds: Floats,
 ) -> int:
     """Visit up to `amount` further types; cursor holds visited, size of the tree when built."""
     total = len(alive)
@@ -202,7 +194,7 @@ def _chain_step(
         row = 0
         if visited > 0:
             open_class(rows, state, chain[visited - 1])
-            row = cheapest_row(tree, rows, state, alive, stack, stack_bounds)
+            row = cheapest_row(tree, rows, state, alive)
         # A tree with less than half of its rows is rebuilt.
         if visited == 0 or 2 * tree.alive[0] < cursor[1]:
             build_tree(tree, rows, alive)
@@ -225,18 +217,13 @@ def two_opt(problem: Problem, order: Ints, budget: Budget) -> Ints:
     path = np.arange(len(order))
     cursor = np.zeros(2, np.int64)
     total = _TWO_OPT_PASSES * len(order)
-
-    def step(amount: int) -> int:
-        return int(_two_opt_step(rows, path, cursor, amount, _TWO_OPT_WINDOW, total))
-
+    step = partial(_two_opt_step, rows, path, cursor, total)
     run_in_steps(step, total, budget, "2-opt", first=1000)
     return order[path]
 
 
 @kernel
-def _two_opt_step(
-    rows: KernelRows, path: Ints, cursor: Ints, amount: int, window: int, total: int
-) -> int:
+def _two_opt_step(rows: KernelRows, path: Ints, cursor: Ints, total: int, amount: int) -> int:
     """Try the segments after `amount` places; cursor holds places tried and moves of the pass."""
     n = len(path)
     for _ in range(amount):
@@ -252,7 +239,7 @@ def _two_opt_step(
         if i + 2 >= n:
             continue
         here = pair_loss(rows, path[i], path[i + 1])
-        for j in range(i + 2, min(i + window, n)):
+        for j in range(i + 2, min(i + _TWO_OPT_WINDOW, n)):
             # Reversing i + 1 to j replaces the edges at both ends; the last place has but one.
             after = j + 1 < n
             gain = here - pair_loss(rows, path[i], path[j])
@@ -295,16 +282,14 @@ def find_order(problem: Problem, name: str, budget: Budget) -> Ints:
 
 
 def hilbert_keys(points: Floats) -> Ints:
-    """Return keys whose lexicographic order is the order along the curve.
-
-    `points`: (n, m) coordinates from 0 to 1. Returns: (n, words) int64.
+    """Return (n, words) keys of (n, m) points from 0 to 1, in lexicographic order along the curve.
 
     The bit transposition of J. Skilling: Programming the Hilbert curve, AIP Conference Proceedings
     707, 2004, doi:10.1063/1.1751381. Complexity: O(n m bits).
     """
     top = 2**_BITS - 1
     grid = np.ascontiguousarray(np.rint(np.clip(points, 0.0, 1.0) * top).astype(np.int64))
-    _to_transpose(grid, _BITS)
+    _to_transpose(grid)
     n, m = grid.shape
     words = []
     for bit in range(_BITS - 1, -1, -1):
@@ -317,11 +302,11 @@ def hilbert_keys(points: Floats) -> Ints:
 
 
 @kernel
-def _to_transpose(grid: Ints, bits: int) -> None:
+def _to_transpose(grid: Ints) -> None:
     """Replace the coordinates of each point by the bits of its position, in place."""
     n, m = grid.shape
     for i in range(n):
-        q = 1 << (bits - 1)
+        q = 1 << (_BITS - 1)
         while q > 1:
             p = q - 1
             for d in range(m):
@@ -335,7 +320,7 @@ def _to_transpose(grid: Ints, bits: int) -> None:
         for d in range(1, m):
             grid[i, d] ^= grid[i, d - 1]
         t = 0
-        q = 1 << (bits - 1)
+        q = 1 << (_BITS - 1)
         while q > 1:
             if grid[i, m - 1] & q:
                 t ^= q - 1

@@ -76,12 +76,11 @@ def pair_losses_within_limits(problem: Problem, budget: Budget) -> Floats | None
 
 
 def best_partners(costs: Floats, budget: Budget) -> tuple[Ints, Floats] | None:
-    """Return the partners of an assignment of least cost and the duals of the columns.
+    """Return (n,) partners of an assignment of least cost, and (n,) duals of the columns.
 
-    `costs`: (n, n), infinite where no pair is allowed. `budget`: when it ends before the assignment
-    is complete, there is no answer. For few records only an interrupt ends it. Returns: (n,) the
-    partner of each record and (n,) duals; None if the budget ended before. Complexity: O(n^3) at
-    worst. Raises NoSolution if limits leave no assignment.
+    `costs`: (n, n), infinite where no pair is allowed. None if the budget ended before the
+    assignment is complete; for few records only an interrupt ends it. Complexity: O(n^3) at worst.
+    Raises NoSolution if limits leave no assignment.
     """
     if len(costs) <= _SOON_ASSIGNED:
         budget = budget.renewed(None)
@@ -99,10 +98,8 @@ def best_partners(costs: Floats, budget: Budget) -> tuple[Ints, Floats] | None:
 def dual_bound(costs: Floats, partners: Ints, duals: Floats) -> float:
     """Return a lower bound on the cost of every assignment, near the least for optimal duals.
 
-    `costs`: (n, n), infinite where no pair is allowed. `partners`: (n,) an assignment; its cost
-    bounds the rounding. `duals`: (n,) of the columns; any give a bound.
-
-    Lowered by the rounding of the costs and of this arithmetic. Complexity: O(n^2).
+    Any duals of the columns give a bound; the cost of the assignment to `partners` bounds the
+    rounding of the costs and of this arithmetic, by which it is lowered. Complexity: O(n^2).
     """
     n = len(costs)
     own = costs[np.arange(n), partners]

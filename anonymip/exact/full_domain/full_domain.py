@@ -31,10 +31,9 @@ Place = tuple[int, ...]
 class LevelCells:
     """The levels of all attributes that differ on the observed values.
 
-    `levels`: for each attribute the levels that publish something else than the one below,
-    ascending. `cells`: for each attribute (levels, L) int32, the cell of each observed value at
-    those levels. `nested`: for each attribute whether values with one cell have one at all higher
-    levels.
+    For each attribute `levels` are those that publish something else than the one below, ascending,
+    `cells` (levels, L) int32 the cell of each observed value at those levels, and `nested` tells
+    whether values with one cell have one at all higher levels.
     """
 
     microdata: Microdata

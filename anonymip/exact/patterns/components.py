@@ -111,11 +111,9 @@ class PatternComponent:
     def solve(self, mip: Mip) -> str | None:
         """Improve release and bound until they meet or time ends; return the solver's name.
 
-        Notes
-        -----
-        A pair that no better release can hold is left out for good. Where many are left, the MIP
-        of those of least reduced cost is solved first, for a better release, by which more can be
-        left out. Its optimum is a bound too, up to what the next pair would add.
+        A pair that no better release can hold is left out for good. Where many are left, the MIP of
+        those of least reduced cost is solved first, for a better release, by which more can be left
+        out. Its optimum is a bound too, up to what the next pair would add.
         """
         size, named, budget = PARTS.first, None, mip.budget
         if (
@@ -328,12 +326,7 @@ def _losses_by_component(
 def greedy_amounts(duals: PatternDuals) -> Ints | None:
     """Return (pairs,) the records of each pair if patterns are used by ascending cost.
 
-    None if records are left over that need companions.
-
-    References
-    ----------
-    .. [1] R. Bredereck, A. Nichterlein, R. Niedermeier: Pattern-Guided k-Anonymity,
-       Algorithms 6(4), 2013, Algorithm 1.
+    Algorithm 1 of Bredereck et al. 2013. None if records are left over that need companions.
     """
     amounts, left = np.zeros(len(duals.pair_rows), np.int64), duals.program.counts.copy()
     _fill(duals, amounts, left)

@@ -181,7 +181,7 @@ def improve_nearby(
         if groups is None:
             found = _filled_by_pairs(duals, given, freed, own)
         else:
-            within = np.append(freed > 0, True)[groups.members].all(axis=1)
+            within = np.flatnonzero(np.append(freed > 0, True)[groups.members].all(axis=1))
             near, none = groups.only(within), np.empty((0, 3), np.int64)
             cheapest = np.argsort(near.reduced_costs, kind="stable")[: _GROUPS * records]
             given_groups = duals, given, near.only(cheapest), none, own

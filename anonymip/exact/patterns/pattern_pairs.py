@@ -86,8 +86,9 @@ def pairs_with_duals(problem: Problem, budget: Budget) -> tuple[RecordPairs, Sto
     cheapest, pattern = _cheapest(stars, costs)
     types = microdata.row_types()
     codes = np.ascontiguousarray(microdata.codes[types.first])
-    differing = np.empty((len(codes), len(codes)), np.int64)
-    _differences(codes, differing)
+    differing = np.zeros((len(codes), len(codes)), np.int64)
+    for a, column in enumerate(codes.T):
+        np.add(differing, 1 << a, out=differing, where=column[:, None] != column)
     matrix = cheapest[differing][np.ix_(types.inverse, types.inverse)]
     common, unpaired = _common(codes, stars, costs, price)
     matrix = np.minimum(matrix, unpaired)
@@ -160,18 +161,6 @@ def _cheapest(stars: Flags, costs: Floats) -> tuple[Floats, Ints]:
         cheapest[better] = cheapest[better | (1 << a)]
         pattern[better] = pattern[better | (1 << a)]
     return cheapest, pattern
-
-
-@kernel
-def _differences(codes: Codes, differing: Ints) -> None:
-    for i in range(len(codes)):
-        for j in range(i + 1):
-            columns = 0
-            for a in range(codes.shape[1]):
-                if codes[i, a] != codes[j, a]:
-                    columns |= 1 << a
-            differing[i, j] = columns
-            differing[j, i] = columns
 
 
 @kernel
@@ -344,7 +333,16 @@ class _Search:
     def run(self, best: Solution | None) -> tuple[Solution | None, Stopped | None, Bound | None]:
         """Return the best release, why the search ended early, and a bound; NoSolution if none."""
         pairs, proven = self.pairs, None
-        cutoff, everything = self._first_cutoff(), self._everything()
+        # The reduced cost of the last of the pairs in the first program, and one that no group
+        # exceeds.
+        one, other = np.triu_indices(len(pairs.counts), 1)
+        over = 2.0 * pairs.cheapest[pairs.differing[one, other]]
+        over -= pairs.duals[one] + pairs.duals[other]
+        place = min(_FIRST * len(pairs.counts), len(over)) - 1
+        cutoff = float(np.partition(over, place)[place]) if place >= 0 else np.inf
+        costs = np.append(pairs.cheapest, [0.0, pairs.unpaired])
+        dearest = float(costs[np.isfinite(costs)].max()) + float(np.abs(pairs.duals).max())
+        everything = 3.0 * dearest + 1.0
         while True:
             if best is not None:
                 cutoff = min(cutoff, max(0.0, best.objective - pairs.bound))
@@ -418,21 +416,6 @@ class _Search:
             raise failure
         self.own.trace.append(f"{what_failed(failure)}: {FAILED}the best release so far is kept")
         return min(known, key=lambda release: release.objective)
-
-    def _first_cutoff(self) -> float:
-        """Return the reduced cost of the last of the pairs in the first program."""
-        pairs = self.pairs
-        upper = np.triu_indices(len(pairs.counts), 1)
-        over = 2.0 * pairs.cheapest[pairs.differing[upper]]
-        over -= pairs.duals[upper[0]] + pairs.duals[upper[1]]
-        place = min(_FIRST * len(pairs.counts), len(over)) - 1
-        return float(np.partition(over, place)[place]) if place >= 0 else np.inf
-
-    def _everything(self) -> float:
-        """Return a reduced cost that no group exceeds."""
-        costs = np.append(self.pairs.cheapest, [0.0, self.pairs.unpaired])
-        most = float(costs[np.isfinite(costs)].max())
-        return 3.0 * (most + float(np.abs(self.pairs.duals).max())) + 1.0
 
     def _trusted(self, claimed: float, groups: Columns) -> float:
         """Return what of a solver's bound on the given groups is sure: whole if all losses are."""

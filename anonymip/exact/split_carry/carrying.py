@@ -114,10 +114,8 @@ def join_equal(
 ) -> None:
     """Give the classes numbers in the order of first appearance, those of equal cells the same.
 
-    `cells`: what is published of the rows. `merged`: whether equal cells count; else every class
-    gets a number of its own. `places, size, labels`: the window's rows, and their classes; -1
-    suppressed. `joint`: (>= size,) receives the numbers; -1 suppressed. `marks`: (>= size,)
-    workspace.
+    If classes are not `merged`, each gets a number of its own. `labels`: of the window's rows, -1
+    for suppressed ones. `joint`: (>= size,) receives the numbers; `marks` is as large a workspace.
     """
     held = 0
     for at in range(size):
@@ -281,11 +279,10 @@ def divide_window(
     window's own classes are carried over that touch the boundary. So are suppressed rows of the
     boundary.
 
-    `rule`: what is carried over. `places`: (>= size,) places of the window's rows, ascending.
-    `size`: rows of the window. `labels`: (>= size,) class of each row, numbered from 0 in the order
-    of first appearance; -1 suppressed. `last`: whether no window follows: everything is fixed.
-    `outcome`: with losses where the rule asks for them; receives the answer. Complexity: O(s c m)
-    for c classes of s rows in all, and O(c s^2 m) where sets are compared.
+    `places`: (>= size,) places of the window's rows, ascending. `labels`: their classes, numbered
+    from 0 in the order of first appearance; -1 suppressed. `last`: whether no window follows:
+    everything is fixed. `outcome`: with losses where the rule asks for them; receives the answer.
+    Complexity: O(s c m) for c classes of s rows in all, and O(c s^2 m) where sets are compared.
     """
     fixed = outcome.fixed
     join_equal(rule.cells, rule.merged, places, size, labels, outcome.joint, outcome.marks)

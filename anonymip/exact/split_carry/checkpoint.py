@@ -42,7 +42,6 @@ from anonymip.exact.split_carry.state import (
 )
 from anonymip.files import refuse_outputs, replacing
 from anonymip.problem import Problem
-from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 
 #: Sets of records whose losses identify an objective without tables.
@@ -99,17 +98,13 @@ def _rules(problem: Problem) -> str:
     if compiled.has_tables:
         parts += [np.asarray(table) for table in compiled.tables]
     else:
-        losses = compiled.class_losses(_sampled_sets(problem.n, problem.k))
+        # Sets of neighbouring and of distant records.
+        n, k = problem.n, problem.k
+        start = np.unique(np.linspace(0, n - 1, _SAMPLES).astype(np.int64))[:, None]
+        steps = np.arange(k) * np.array([[1], [n // k]])
+        losses = compiled.class_losses(np.concatenate([start + steps[0], start + steps[1]]) % n)
         parts.append(_text([f"{loss:.{_DIGITS}g}" for loss in losses]))
     return _digest(*parts)
-
-
-def _sampled_sets(n: int, k: int) -> Ints:
-    """Return (B, k) sets of neighbouring and of distant records."""
-    start = np.unique(np.linspace(0, n - 1, _SAMPLES).astype(np.int64))[:, None]
-    near = start + np.arange(k)
-    far = start + np.arange(k) * (n // k)
-    return np.concatenate([near, far]) % n
 
 
 def _text(value: object) -> bytes:
@@ -322,13 +317,10 @@ def chain_of(arrays: Mapping[str, NDArray[Any]]) -> Chain:
 
 
 class Keeper:
-    """Keeps a chain in a checkpoint while it grows.
+    """Keeps a chain in a checkpoint while it grows; nothing without one.
 
-    A link that is cut short, by Ctrl-C or the end of the time, is good enough for a release that
-    is made now. A run that goes on later is to solve it in full, so it is not kept.
-
-    `checkpoint`: the file; with None nothing is kept. `chain`: as it is before the links to come;
-    it goes on in place. `budget`: of the links.
+    A link that is cut short, by Ctrl-C or the end of the time, is good enough for a release that is
+    made now. A run that goes on later is to solve it in full, so it is not kept.
     """
 
     def __init__(self, checkpoint: Checkpoint | None, chain: Chain, budget: Budget) -> None:

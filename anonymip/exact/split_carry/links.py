@@ -44,7 +44,6 @@ from anonymip.heuristics.growing.repair import repaired
 from anonymip.heuristics.local_search.local_search import improve
 from anonymip.objectives.kernels.class_loss import kernel_rows, new_state
 from anonymip.problem import Problem, has_rules
-from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
@@ -96,8 +95,6 @@ class ChainClock:
 
 #: A window without a release takes in up to so many chunks of new rows before it is given up.
 _CHUNKS = 4
-
-
 #: Rows of a window that column generation takes over where the search ends without a proof: of 32
 #: it proves nine in ten, a second each (`benchmarks.chains`).
 _PRICED = 32
@@ -117,11 +114,7 @@ class Answer:
 
 
 class ClassLinks:
-    """Solves the links of a chain one by one.
-
-    `problem`: with equivalence classes. `chain`: goes on in place. `options`: how. `seed`: of the
-    sub-solver.
-    """
+    """Solves the links of a chain, which goes on in place, one by one."""
 
     def __init__(self, problem: Problem, chain: Chain, options: ChainOptions, seed: int) -> None:
         self._problem, self.chain, self._options, self._seed = problem, chain, options, seed
@@ -176,19 +169,8 @@ class ClassLinks:
             chain.sums[LOSS] = max(chain.sums[LOSS], loss)
         move_on(chain, size, places, outcome)
         seconds = watch.seconds
-        add_link(
-            chain,
-            Link(
-                size,
-                carried,
-                answer.objective,
-                answer.bound,
-                answer.proven,
-                answer.start_accepted,
-                seconds,
-                answer.reason,
-            ),
-        )
+        found_it = answer.objective, answer.bound, answer.proven, answer.start_accepted
+        add_link(chain, Link(size, carried, *found_it, seconds, answer.reason))
         clock.spend(1, seconds)
 
     def _solve(self, places: Ints, budget: Budget | None, found: Answer | None) -> Answer | None:
@@ -255,19 +237,20 @@ class ClassLinks:
         assert isinstance(assignment, Classes)
         by_remark = {"warm start accepted": True, "warm start not used": False}
         accepted = [by_remark[remark] for remark in solution.trace if remark in by_remark]
+        reason = "" if solution.is_optimal else reason_of(solution.status.stopped.value)
         return Answer(
             assignment.labels.astype(np.int64),
             solution.objective,
             None if solution.bound is None else solution.bound.value,
             solution.is_optimal,
             accepted[-1] if accepted else None,
-            _reason(solution),
+            "failed" if has_failed(solution) else reason,
         )
 
     def _part(self, places: Ints) -> Problem | None:
         """Return the problem of the rows of a window; None if they lack the diversity."""
         problem, records = self._problem, self.chain.records[places]
-        if problem.diversity is not None and not _may_suppress(problem):
+        if problem.diversity is not None and not getattr(problem.recoding, "suppression", False):
             codes = problem.microdata.counted_codes[records]
             if problem.diversity.lacking(codes) is not None:
                 return None
@@ -334,7 +317,8 @@ class ClassLinks:
 def loss_of_labels(problem: Problem, records: Ints, labels: Ints) -> float:
     """Return the loss of classes; of rows without one only where they may be suppressed."""
     compiled = problem.compiled
-    single = compiled.suppression_price if _may_suppress(problem) else 0.0
+    suppression = getattr(problem.recoding, "suppression", False)
+    single = compiled.suppression_price if suppression else 0.0
     parts = [single] * int(np.count_nonzero(labels == SUPPRESSED))
     if compiled.aggregate == "sum":
         parts = [sum(parts)]
@@ -343,11 +327,6 @@ def loss_of_labels(problem: Problem, records: Ints, labels: Ints) -> float:
         if len(rows):
             parts.append(float(compiled.class_losses(rows[None, :])[0]))
     return float(sum(parts)) if compiled.aggregate == "sum" else max(parts, default=0.0)
-
-
-def _may_suppress(problem: Problem) -> bool:
-    recoding = problem.recoding
-    return isinstance(recoding, EquivalenceClasses) and recoding.suppression
 
 
 def _better(part: Problem, answer: Answer | None, release: Classes) -> Answer:
@@ -374,23 +353,12 @@ def _priced(part: Problem, answer: Answer, budget: Budget, seed: int) -> Answer:
     return replace(better, bound=max(bounds, default=None), proven=solution.is_optimal)
 
 
-def _reason(solution: Solution) -> str:
-    """Return what kept a solver from a proof, or that it failed."""
-    if has_failed(solution):
-        return "failed"
-    return "" if solution.is_optimal else reason_of(solution.status.stopped.value)
-
-
 #: Rows of a window that the compiled loop takes.
 _MOST = 64
 
 
 class CompiledLinks(ClassLinks):
-    """Solves many links in one call of a kernel, and one by one those that are too hard for it.
-
-    `problem`: that the solver of small sub-problems compiles. `chain, options, seed`: as for all
-    links of classes.
-    """
+    """Solves many links in one call of a kernel, and one by one those that are too hard for it."""
 
     def __init__(self, problem: Problem, chain: Chain, options: ChainOptions, seed: int) -> None:
         super().__init__(problem, chain, options, seed)
@@ -437,13 +405,8 @@ class CompiledLinks(ClassLinks):
 
 
 def links_of_classes(
-    problem: Problem, chain: Chain, options: ChainOptions, seed: int, *, compiled: bool = True
+    problem: Problem, chain: Chain, options: ChainOptions, seed: int
 ) -> ClassLinks:
-    """Return the links of a chain of classes, by what solves them.
-
-    `problem`: with equivalence classes. `chain, options, seed`: goes on in place; how; of the
-    sub-solver. `compiled`: whether the compiled loop is used where it can be. The classes are the
-    same.
-    """
-    by_loop = compiled and options.subsolver == EXACT and compiles(problem)
+    """Return the links of a chain of classes: in the compiled loop where it knows the problem."""
+    by_loop = options.subsolver == EXACT and compiles(problem)
     return (CompiledLinks if by_loop else ClassLinks)(problem, chain, options, seed)

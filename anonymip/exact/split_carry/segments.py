@@ -185,15 +185,13 @@ class SegmentRun:
 class Segment:
     """A chain over some records, with all that it takes to run it in any process.
 
-    `problem`: a table that has the records. `records`: in their order. `options, compiled, seed`:
-    as :func:`~anonymip.exact.split_carry.links.links_of_classes` takes them. `checkpoint`: where it
+    `problem`: a table that has the records, which are in their order. `checkpoint`: where the chain
     is kept, and where it goes on from.
     """
 
     problem: Problem
     records: Ints
     options: ChainOptions
-    compiled: bool
     seed: int
     checkpoint: Checkpoint | None
 
@@ -212,9 +210,7 @@ class Segment:
             # Each link fixes a class, of at least k records.
             chain = new_chain(self.records, len(self.records) // self.problem.k + 1)
         if not chain.done:
-            links = links_of_classes(
-                self.problem, chain, self.options, self.seed, compiled=self.compiled
-            )
+            links = links_of_classes(self.problem, chain, self.options, self.seed)
             keeper = Keeper(self.checkpoint, chain, budget)
             stopped = drive_chain(links, self.options, budget, keeper)
         cut = 0 if stopped is None else cut_rest(self.problem, chain)
@@ -245,16 +241,13 @@ def run_segments(
 ) -> tuple[SegmentRun, tuple[str, ...]]:
     """Cut the order into segments, run a chain over each, and join them at their boundaries.
 
-    There are as many as the options say, fewer where one would be less than a window.
-
-    `whole`: the whole order. `kept`: what a checkpoint keeps of the chain over the whole order; of
-    several, it has ended or not begun. None without one. `jobs`: how many run at a time, in threads
-    where the kernels do all the work, else in processes; 0: two, or one on one core. `budget`: of
-    all links, and of the boundaries in what they leave of it. Returns: as if one chain had done it
-    all, and remarks. Raises InputError if the number of jobs is negative, or a sub-problem cannot
-    be solved.
-
-    The classes do not depend on the number of jobs, unless the time ends.
+    There are as many as the options say, fewer where one would be less than a window. `kept`: what
+    a checkpoint keeps of the chain over the whole order; of several, it has ended or not begun.
+    `jobs`: how many run at a time, in threads where the kernels do all the work, else in processes;
+    0: two, or one on one core. `budget`: of all links, and of the boundaries in what they leave of
+    it. Returns: as if one chain had done it all, and remarks. Raises InputError if the number of
+    jobs is negative, or a sub-problem cannot be solved. The classes do not depend on the number of
+    jobs, unless the time ends.
     """
     workers = workers_of(jobs)
     ends = _ends(whole)
@@ -267,9 +260,7 @@ def run_segments(
         whole.part(number, begin, end)
         for number, (begin, end) in enumerate(pairwise([0, *ends]), start=1)
     ]
-    in_processes = not (
-        whole.compiled and whole.options.subsolver == EXACT and compiles(whole.problem)
-    )
+    in_processes = whole.options.subsolver != EXACT or not compiles(whole.problem)
     if in_processes and workers > 1:
         # With tables of their own, if all of them can have one: some may lack the diversity.
         with suppress(InputError):

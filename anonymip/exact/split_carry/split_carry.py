@@ -178,7 +178,6 @@ def run_chain(
     options: ChainOptions | None = None,
     *,
     order: str = "variance",
-    compiled: bool = True,
     jobs: int = 0,
     checkpoint: str | Path | None = None,
     resume: bool = False,
@@ -187,9 +186,7 @@ def run_chain(
 ) -> ChainRun:
     """Run :func:`split_carry` and return its solution with its links.
 
-    `problem, order, jobs, checkpoint, resume, budget, seed`: as there. `options`: all others.
-    `compiled`: whether the compiled loop is used where it can be; the classes are the same. Raises
-    InputError, SolverUnavailable, NoSolution as there.
+    `options`: those that are no parameters here. Arguments and errors are those of that function.
     """
     watch, budget, options = Stopwatch(), budget or Budget(), options or ChainOptions()
     options.refuse_unfit(problem.k)
@@ -212,7 +209,7 @@ def run_chain(
     before = 0 if kept is None else kept.solved
     clock = MachineClock()
     records = find_order(problem, order, budget) if kept is None else kept.records
-    whole = Segment(problem, records, options, compiled, seed, file)
+    whole = Segment(problem, records, options, seed, file)
     share = links_budget(problem, budget, clock)
     run, remarks = run_segments(whole, kept, jobs=jobs, budget=share)
     described = {"order": order, **options.described()}
@@ -224,22 +221,15 @@ def run_chain(
         # What the file says is fixed are no classes that the problem allows.
         raise file.damaged() from None
     if kept is None:
-        solution = _with_bound(problem, solution, run, options)
+        # The bound of its link, where that is the problem itself.
+        bound = run.chain.table[0, BOUND] if run.chain.solved == 1 else np.nan
+        if not run.cut and not np.isnan(bound) and options.subsolver == EXACT:
+            source = under_assumptions(problem, "search of the whole table")
+            solution = solution.with_bound(Bound(float(bound), source, "argument"))
     else:
         remarks = (f"went on behind {before:,} links of an earlier run", *remarks)
     solution = replace(solution, trace=(*remarks, *solution.trace))
     return ChainRun(solution, run.chain)
-
-
-def _with_bound(
-    problem: Problem, solution: Solution, run: SegmentRun, options: ChainOptions
-) -> Solution:
-    """Return the solution with the bound of its link, where that is the problem itself."""
-    bound = run.chain.table[0, BOUND] if run.chain.solved == 1 else np.nan
-    if run.cut or np.isnan(bound) or options.subsolver != EXACT:
-        return solution
-    source = under_assumptions(problem, "search of the whole table")
-    return solution.with_bound(Bound(float(bound), source, "argument"))
 
 
 def _finished(
@@ -254,9 +244,12 @@ def _finished(
     chain, stopped, cut = run.chain, run.stopped, run.cut
     labels = np.full(problem.n, OPEN, np.int64)
     labels[chain.records] = chain.labels
-    trace = _trace(chain, cut, stopped)
-    recoding = problem.recoding
-    may_suppress = isinstance(recoding, EquivalenceClasses) and recoding.suppression
+    trace = remarks_on_links(chain.table[: chain.solved])
+    if cut:
+        ended = "interrupted" if stopped is Stopped.INTERRUPT else "time ended"
+        what = f": {cut:,} of {chain.n:,} records were cut in their order"
+        trace.append(ended + (what if chain.solved else " before the first link"))
+    may_suppress = getattr(problem.recoding, "suppression", False)
     unassigned = int(np.count_nonzero(labels == SUPPRESSED))
     if cut or (unassigned and not may_suppress):
         if unassigned and not may_suppress:
@@ -284,18 +277,6 @@ def _finished(
         seed=seed,
         trace=tuple(trace),
     )
-
-
-def _trace(chain: Chain, cut: int, stopped: Stopped | None) -> list[str]:
-    """Return the remarks on the links."""
-    links = chain.table[: chain.solved]
-    ended = "interrupted" if stopped is Stopped.INTERRUPT else "time ended"
-    if not len(links):
-        return [f"{ended} before the first link"] if cut else []
-    trace = remarks_on_links(links)
-    if cut:
-        trace.append(f"{ended}: {cut:,} of {chain.n:,} records were cut in their order")
-    return trace
 
 
 def remarks_on_links(table: Floats) -> list[str]:

@@ -45,13 +45,12 @@ def assign(
 ) -> tuple[Ints, Floats, Stopped | None]:
     """Return an assignment of least total cost [1]_.
 
-    `costs`: (n, n) C-contiguous, float64 or float32; infinite where a pair is forbidden. At least
-    one assignment must be allowed for a full answer. `budget`: when it ends, the rows assigned so
-    far are returned. `duals`: (n,) duals of the columns to start from, such as those of a similar
-    matrix: any do, good ones save most of the work. None starts from the least cost of each column.
-    `phase`: what the assignment is for, for people. Returns `columns`: (n,) column of each row; -1
-    where the budget ended before, or no assignment is allowed; `duals`: (n,) duals of the columns
-    at the end; `stopped`: why it stopped early; None if it did not.
+    `costs`: (n, n) C-contiguous, float64 or float32; infinite where a pair is forbidden. `duals`:
+    (n,) duals of the columns to start from, such as those of a similar matrix: any do, good ones
+    save most of the work. None starts from the least cost of each column. `phase`: what the
+    assignment is for, for people. Returns (n,) the column of each row, -1 where the budget ended
+    before or no assignment is allowed; (n,) the duals of the columns at the end; why it stopped
+    early.
 
     All arithmetic is in float64, so the answer is optimal for the costs as they are stored.
     Complexity: O(n^3) time, O(n) memory beside the costs.

@@ -61,20 +61,20 @@ def saving_edges(
 ) -> tuple[Ints, float, Stopped | None]:
     """Return the pairs whose common edge saves most in place of the lightest edge of each.
 
-    An edge cover of least weight gives every node its lightest edge, of weight min_v, except
-    where one edge serves two nodes and saves min_u + min_v - w_uv: these edges are a matching of
-    greatest saving.
+    An edge cover of least weight gives every node its lightest edge, of weight min_v, except where
+    one edge serves two nodes and saves min_u + min_v - w_uv: these edges are a matching of greatest
+    saving.
 
-    `nodes`: number of nodes. `ends, savings`: (e, 2), (e,) the pairs with a saving above 0; others
-    are of no use. `budget`: of the assignment; when it ends, no pair is returned. Returns: (p, 2)
-    the matching; no matching saves more than this; why it stopped early; None if it did not.
+    `ends, savings`: (e, 2), (e,) the pairs with a saving above 0; others are of no use. Returns:
+    (p, 2) the matching, none if the budget ended; no matching saves more than this; why it stopped
+    early.
 
-    In a dense graph an assignment is solved first: half of its value is the greatest saving
-    of a fractional matching, and its duals charge every edge a slack. A matching that uses an edge
-    of slack s saves at least s less than the fractional one. So a matching among edges without
-    slack leaves a gap, and only edges whose slack is within the gap can close it. Where the
-    matrix of the assignment does not fit, the matching is only the heaviest among the 25 greatest
-    savings of each node, and `most` is half of the sum of the nodes' greatest savings.
+    In a dense graph an assignment is solved first: half of its value is the greatest saving of a
+    fractional matching, and its duals charge every edge a slack. A matching that uses an edge of
+    slack s saves at least s less than the fractional one. So a matching among edges without slack
+    leaves a gap, and only edges whose slack is within the gap can close it. Where the matrix of the
+    assignment does not fit, the matching is only the heaviest among the 25 greatest savings of each
+    node, and `most` is half of the sum of the nodes' greatest savings.
     """
     budget = budget or Budget()
     reason = budget.stop_reason()

@@ -17,7 +17,6 @@ from anonymip.objectives.language.tables import (
 )
 from anonymip.problem import Problem, has_rules, named_rules
 from anonymip.runtime.arrays import Floats, Ints
-from anonymip.runtime.kernels import kernel
 from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_RELATIVE, SEARCH_ROUNDING
 
@@ -167,12 +166,10 @@ def _first_superadditive(problem: Problem, tables: LossTables) -> int | None:
     return None
 
 
-@kernel
 def _has_triple(losses: Floats, slack: float) -> bool:
     """Return whether some range costs more than the two into which a value cuts it."""
-    for low in range(len(losses)):
-        for middle in range(low + 1, len(losses)):
-            for high in range(middle + 1, len(losses)):
-                if losses[low, high] > losses[low, middle] + losses[middle, high] + slack:
-                    return True
+    for middle in range(1, len(losses) - 1):
+        cut = losses[:middle, middle, None] + losses[middle, middle + 1 :]
+        if (losses[:middle, middle + 1 :] > cut + slack).any():
+            return True
     return False

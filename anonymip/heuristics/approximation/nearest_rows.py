@@ -56,9 +56,6 @@ class NearestRows(Packed):
 def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped | None]:
     """Return the nearest rows of every row, and why it stopped early, if it did.
 
-    `problem`: with a monotone objective that has tables. `budget`: when it ends, the types not
-    looked at list none.
-
     The distance of two rows is the loss of a record published as the class of both. Where a cell
     costs the same whatever values it covers, boxes of rows prune little: then every row
     looks at all others, which is faster up to 100,000 distinct rows. Complexity: one search of
@@ -77,7 +74,10 @@ def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped
     )
     costs = cell_costs(problem)
     if costs is not None and len(counts) <= _SCANNED:
-        return found, _scan_all(problem, types.first, costs, counts, found, budget)
+        columns = np.ascontiguousarray(problem.microdata.codes[types.first][:, costs[0]].T)
+        distances, losses = np.empty(len(counts)), np.empty(k + 1)
+        scan = partial(_scan, columns, costs[1], counts, k, found, distances, losses)
+        return found, run_over(scan, len(counts), budget, "nearest rows", first=100)
     tree = new_tree(tables, len(counts))
     build_tree(tree, found.rows, counts)
     state = new_state(tables, 2)
@@ -111,20 +111,6 @@ def _search_tree(
         )
         found.listed[row] = held
         found.farthest[row] = losses[held - 1] - losses[0]
-
-
-def _scan_all(
-    problem: Problem,
-    first: Ints,
-    costs: tuple[Ints, Floats],
-    counts: Ints,
-    found: NearestRows,
-    budget: Budget,
-) -> Stopped | None:
-    columns = np.ascontiguousarray(problem.microdata.codes[first][:, costs[0]].T)
-    distances, losses = np.empty(len(counts)), np.empty(problem.k + 1)
-    step = partial(_scan, columns, costs[1], counts, problem.k, found, distances, losses)
-    return run_over(step, len(counts), budget, "nearest rows", first=100)
 
 
 @kernel

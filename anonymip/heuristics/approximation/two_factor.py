@@ -71,7 +71,13 @@ def two_factor(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
     records = np.argsort(types.inverse, kind="stable")
     weights, stopped = all_distances(rows, types.inverse[records], budget)
     labels = np.full(problem.n, -1, np.int64)
-    bound, is_lightest, factor = None, False, _bound_factor(problem)
+    bound, is_lightest, factor = None, False, None
+    if not getattr(problem.recoding, "suppression", False) and loss_obstacle(problem) is None:
+        # How many times the lightest 2-factor every release loses. A range charged by its width is
+        # a sum of binary columns, one for each step.
+        others = (*problem.compiled.tables.set_columns, *problem.compiled.tables.pair_columns)
+        binary = all(len(problem.microdata.levels[column]) <= 2 for column in others)
+        factor = 1.5 if binary else 1.0
     if stopped is None:
         weights = np.maximum(weights, 0.0)
         # Every class of a record holds two others.
@@ -152,14 +158,3 @@ def _cheapest_cut(length: int, first: int, losses: dict[int, Floats]) -> tuple[f
         sizes.append(last[end])
         end -= last[end]
     return cost[length], sizes[::-1]
-
-
-def _bound_factor(problem: Problem) -> float | None:
-    """Return how many times the lightest 2-factor every release loses; None without a bound."""
-    if getattr(problem.recoding, "suppression", False) or loss_obstacle(problem) is not None:
-        return None
-    tables = problem.compiled.tables
-    # A range charged by its width is a sum of binary columns, one for each step.
-    others = (*tables.set_columns, *tables.pair_columns)
-    binary = all(len(problem.microdata.levels[column]) <= 2 for column in others)
-    return 1.5 if binary else 1.0

@@ -56,7 +56,11 @@ def anatomy(problem: Problem, *, budget: Budget | None = None, seed: int = 0) ->
         stopped = budget.stop_reason()
     groups = joined_groups(groups, problem.k)
     for record in buckets.rest() if stopped is None else []:
-        _join_random(problem, groups, record, rng)
+        # A random group that is diverse with it, if there is one.
+        for number in rng.permutation(len(groups)).tolist():
+            if are_diverse(problem, np.array([[*groups[number], record]]))[0]:
+                groups[number].append(record)
+                break
     return finish(
         problem,
         labels_of(groups, problem.n),
@@ -66,16 +70,6 @@ def anatomy(problem: Problem, *, budget: Budget | None = None, seed: int = 0) ->
         stopped=stopped,
         seed=seed,
     )
-
-
-def _join_random(
-    problem: Problem, groups: list[list[int]], record: int, rng: np.random.Generator
-) -> None:
-    """Put a record into a random group that is diverse with it, if there is one."""
-    for number in rng.permutation(len(groups)).tolist():
-        if are_diverse(problem, np.array([[*groups[number], record]]))[0]:
-            groups[number].append(record)
-            return
 
 
 def different_values(problem: Problem, method: str) -> int:

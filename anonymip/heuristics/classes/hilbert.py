@@ -12,7 +12,7 @@ from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.orders import hilbert_order
 from anonymip.problem import Problem, has_rules
-from anonymip.runtime.arrays import Floats, Ints
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
@@ -77,8 +77,12 @@ def _cut_by_counts(
     tables = _count_tables(microdata, ranges)
     none = np.empty((problem.n, 0), np.int32)
     if ranges:
-        places = np.ascontiguousarray(_places(microdata)[records])
-        arrays = (places, none, none)
+        # How many values of the domain lie below each cell.
+        places = microdata.codes.astype(np.float64)
+        for a, attribute in enumerate(microdata.attributes):
+            if attribute.is_whole:
+                places[:, a] = microdata.values[:, a] - microdata.levels[a].astype(np.float64)[0]
+        arrays = (np.ascontiguousarray(places[records]), none, none)
     else:
         codes = np.ascontiguousarray(microdata.codes[records])
         arrays = (np.empty((problem.n, 0)), codes, none)
@@ -87,15 +91,6 @@ def _cut_by_counts(
     rows = KernelRows(tables, *arrays)
     sums = problem.compiled.aggregate == "sum"
     return cut_rows(rows, records, problem.k, sums, budget)
-
-
-def _places(microdata: Microdata) -> Floats:
-    """Return (n, m) float64, how many values of the domain lie below each cell."""
-    places = microdata.codes.astype(np.float64)
-    for a, attribute in enumerate(microdata.attributes):
-        if attribute.is_whole:
-            places[:, a] = microdata.values[:, a] - microdata.levels[a].astype(np.float64)[0]
-    return places
 
 
 def _count_tables(microdata: Microdata, ranges: bool) -> LossTables:

@@ -61,7 +61,7 @@ def _take_classes(points: Floats, k: int, budget: Budget) -> tuple[Ints, Stopped
         if stopped is not None:
             break
         budget.report("taking classes", done=n - len(left), total=n)
-        start = _farthest(points[left], points[left].mean(axis=0))
+        start = int(_distances(points[left], points[left].mean(axis=0)).argmax())
         # Of fewer than 3k records a second class would leave less than k for the last one.
         for _ in range(2 if len(left) >= 3 * k else 1):
             distances = _distances(points[left], points[left[start]])
@@ -77,11 +77,6 @@ def _take_classes(points: Floats, k: int, budget: Budget) -> tuple[Ints, Stopped
     order = left[np.argsort(_distances(points[left], points.mean(axis=0)), kind="stable")]
     cut_in_order(labels, order, k, label)
     return labels, stopped
-
-
-def _farthest(points: Floats, centre: Floats) -> int:
-    """Return the place of the point that is farthest from a centre."""
-    return int(_distances(points, centre).argmax())
 
 
 def _distances(points: Floats, centre: Floats) -> Floats:

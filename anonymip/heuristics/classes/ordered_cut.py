@@ -19,7 +19,6 @@ from anonymip.objectives.kernels.class_loss import (
 )
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem, are_diverse, is_plain, losses_within_limits
-from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
@@ -177,8 +176,7 @@ def _best_cut(problem: Problem, records: Ints, sizes: Ints, losses: Floats) -> I
     """Return labels by dynamic programming: fewest records left out first, then the least loss."""
     n = problem.n
     sums = problem.compiled.aggregate == "sum"
-    recoding = problem.recoding
-    may_suppress = isinstance(recoding, EquivalenceClasses) and recoding.suppression
+    may_suppress = getattr(problem.recoding, "suppression", False)
     price = problem.compiled.suppression_price if may_suppress else 0.0
     nothing = 0.0 if sums else -np.inf
     best, absent = np.full(n + 1, np.inf), np.zeros(n + 1, np.int64)

@@ -18,7 +18,6 @@ from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
-from anonymip.runtime.kernels import kernel
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
@@ -93,7 +92,10 @@ def _pair_by_assignment(
     stopped = fill_costs(rounds, costs, phase)
     if stopped is not None:
         return stopped
-    _add_transpose(costs)
+    # Each weight becomes the sum of both ways, row by row: a copy of all would not fit.
+    for i in range(1, len(costs)):
+        costs[i, :i] += costs[:i, i]
+        costs[:i, i] = costs[i, :i]
     lacking = np.flatnonzero(open_.blocks.places > 0)
     among = costs if len(lacking) == len(costs) else costs[np.ix_(lacking, lacking)]
     columns, _, stopped = assign(among, rounds.budget, phase=phase)
@@ -101,15 +103,6 @@ def _pair_by_assignment(
         for one, other in _pairs(cycle, among):
             make_pair(rounds.cover, rounds.weights, open_, int(lacking[one]), int(lacking[other]))
     return stopped
-
-
-@kernel
-def _add_transpose(costs: NDArray[np.floating[Any]]) -> None:
-    """Make each weight the sum of both ways."""
-    for i in range(len(costs)):
-        for j in range(i):
-            costs[i, j] += costs[j, i]
-            costs[j, i] = costs[i, j]
 
 
 def _cycles(columns: Ints) -> list[list[int]]:

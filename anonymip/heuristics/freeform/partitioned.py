@@ -118,13 +118,12 @@ def solve_in_parts(
     of nearly equal size. Losses in a part are those in the whole table, since its domains are the
     whole table's. Sets of records with regular graphs have a regular graph together.
 
-    `problem`: with freeform generalization. `method`: a function as the registry names them; in
-    processes of their own it must be importable. `part`: most records of a part, at least 2k; 0:
-    the whole table. `jobs`: processes at a time; 0: two, or one on a machine with one core. With 1,
-    and where the problem cannot be handed to another process, all is done in this one. `budget`:
-    each part gets its share of what is left. `seed`: handed on to the method. `**options`:
-    likewise. Raises InputError if part or jobs is too small; NoSolution if the method finds no
-    solution of a part, or a part cannot have the diversity.
+    `method`: a function as the registry names them; in processes of their own it must be
+    importable. `part`: most records of a part, at least 2k; 0: the whole table. `jobs`: processes
+    at a time; 0: two, or one on a machine with one core. With 1, and where the problem cannot be
+    handed to another process, all is done in this one. Raises InputError if part or jobs is too
+    small; NoSolution if the method finds no solution of a part, or a part cannot have the
+    diversity.
 
     The result does not depend on the number of jobs unless the time ends. A method that needs
     O(n^2) time needs O(n part) in parts.

@@ -135,7 +135,10 @@ def _place(codes: Ints, combinations: Ints, window: int, most: int, distinct: in
         while len(heads) > 0:
             head = int(heapq.heappop(heads))
             if _fits(codes, placed, place, head, window, most, distinct, counts):
-                if not urgent or _is_left(left, codes, head, top):
+                most_left = False
+                for column in range(columns):
+                    most_left |= left[column, codes[head, column]] == top
+                if most_left or not urgent:
                     chosen = head
                     break
                 if second < 0:
@@ -159,15 +162,6 @@ def _place(codes: Ints, combinations: Ints, window: int, most: int, distinct: in
             left[column, value] -= 1
             having[left[column, value]] += 1
     return placed
-
-
-@kernel
-def _is_left(left: Ints, codes: Ints, at: int, top: int) -> bool:
-    """Return whether a record has a value of which so many are left."""
-    found = False
-    for column in range(left.shape[0]):
-        found |= left[column, codes[at, column]] == top
-    return found
 
 
 @kernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -36,7 +37,7 @@ from anonymip.objectives.kernels.class_loss import (
 )
 from anonymip.orders.arrangement import Arrangement, arrange
 from anonymip.problem import Problem
-from anonymip.runtime.arrays import Floats, Ints
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
 from anonymip.runtime.packed import Packed
@@ -59,9 +60,6 @@ class Growth(Packed):
     #: Rows placed; classes made; first type that may be alive; types in the tree when it was built;
     #: last row placed.
     cursor: Annotated[Ints, "5"]
-    #: Workspaces of the tree search.
-    stack: Annotated[Ints, "256"]
-    stack_bounds: Annotated[Floats, "256"]
 
 
 def grow(
@@ -134,10 +132,7 @@ def grow_classes(
     growth.cursor[4] = -1 if farthest_from is None else farthest_from
     tree = new_tree(tables, arranged.types, split=_use_tree(problem, arranged, search))
     state = new_state(tables, k)
-
-    def step(amount: int) -> int:
-        return int(_grow_step(rows, tree, state, growth, k, farthest_from is not None, amount))
-
+    step = partial(_grow_step, rows, tree, state, growth, k, farthest_from is not None)
     stopped = run_in_steps(step, n // k, budget, "growing classes")
     placed, classes = int(growth.cursor[0]), int(growth.cursor[1])
     if stopped is None:
@@ -224,7 +219,7 @@ def _grow_step(
         _place(tree, growth, row)
         open_class(rows, state, row)
         for _ in range(k - 1):
-            row = cheapest_row(tree, rows, state, growth.alive, growth.stack, growth.stack_bounds)
+            row = cheapest_row(tree, rows, state, growth.alive)
             join_class(rows, state, row)
             _place(tree, growth, row)
         growth.cursor[1] += 1

@@ -141,8 +141,7 @@ class _Repair:
     def __init__(self, problem: Problem, labels: Ints, method: str, budget: Budget) -> None:
         self._problem = problem
         self._method = method
-        recoding = problem.recoding
-        self._may_suppress = isinstance(recoding, EquivalenceClasses) and recoding.suppression
+        self._may_suppress = getattr(problem.recoding, "suppression", False)
         self._given = budget
         left = budget.remaining()
         self._budget = _Grace(None, budget.progress)
@@ -465,9 +464,9 @@ def finish(
         classes = Classes(without_outliers(problem, kept, rehomed, budget))  # type: ignore[arg-type]
     else:
         classes = Classes(repaired(problem, given, method, budget))  # type: ignore[arg-type]
-        recoding = problem.recoding
-        if isinstance(recoding, EquivalenceClasses) and recoding.suppression:
-            losses = problem.compiled.losses_of(recoding.describe(problem, classes), classes)
+        if getattr(problem.recoding, "suppression", False):
+            described = problem.recoding.describe(problem, classes)
+            losses = problem.compiled.losses_of(described, classes)
             expensive = losses > problem.compiled.suppression_price
             classes = Classes(np.where(expensive, SUPPRESSED, classes.labels))
     return Solution.of(

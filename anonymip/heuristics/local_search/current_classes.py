@@ -20,7 +20,6 @@ from anonymip.enumeration.merging import limited_tables
 from anonymip.objectives.kernels.class_loss import KernelRows, ends_loss, range_loss
 from anonymip.orders.arrangement import in_type_order
 from anonymip.problem import Problem
-from anonymip.recodings import EquivalenceClasses
 from anonymip.recodings.rules.diversity_counts import (
     DiversityRule,
     ValueCounts,
@@ -421,13 +420,26 @@ class CurrentRelease:
         records, row_types = in_type_order(problem, np.arange(problem.n))
         types = int(row_types[-1]) + 1
         first = np.searchsorted(row_types, np.arange(types + 1))
-        rules = _rules(problem, records[first[:-1]])
+        compiled, rows = problem.compiled, records[first[:-1]]
+        may_suppress = getattr(problem.recoding, "suppression", False)
+        rules = ClassRules(
+            limited_tables(problem, rows),
+            problem.k,
+            compiled.aggregate == "sum",
+            compiled.monotone,
+            compiled.monotone and problem.diversity is None,
+            float(compiled.suppression_price) if may_suppress else np.inf,
+            diversity_rule(problem.diversity, problem.microdata).of_rows(rows),
+        )
         own = np.asarray(labels, np.int64)[records]
         kept = own != SUPPRESSED
         suppressed = np.bincount(row_types[~kept], minlength=types).astype(np.int64)
         held, label, copies = _entries(own[kept], row_types[kept], types)
         if rules.borrows:
-            label = _put_together(label, held)
+            # One class for all classes of copies of one row.
+            alone = np.bincount(label)[label] == 1
+            _, ahead, same = np.unique(held[alone], return_index=True, return_inverse=True)
+            label[alone] = label[alone][ahead][same.ravel()]
             held, label, copies = _entries(np.repeat(label, copies), np.repeat(held, copies), types)
         current = _filled_lists(problem, held, label, copies, suppressed)
         view = new_view(rules, types)
@@ -445,36 +457,11 @@ class CurrentRelease:
         return np.flatnonzero(self.current.sizes[: self.current.cursor[CLASSES]] > 0)
 
 
-def _rules(problem: Problem, rows: Ints) -> ClassRules:
-    compiled, diversity = problem.compiled, problem.diversity
-    recoding = problem.recoding
-    may_suppress = isinstance(recoding, EquivalenceClasses) and recoding.suppression
-    return ClassRules(
-        limited_tables(problem, rows),
-        problem.k,
-        compiled.aggregate == "sum",
-        compiled.monotone,
-        compiled.monotone and diversity is None,
-        float(compiled.suppression_price) if may_suppress else np.inf,
-        diversity_rule(diversity, problem.microdata).of_rows(rows),
-    )
-
-
 def _entries(labels: Ints, row_types: Ints, types: int) -> tuple[Ints, Ints, Ints]:
     """Return type, label and copies of each entry, class by class; labels 0, 1, ..."""
     dense = np.unique(labels, return_inverse=True)[1].ravel()
     key, copies = np.unique(dense * np.int64(types) + row_types, return_counts=True)
     return key % types, key // types, copies.astype(np.int64)
-
-
-def _put_together(label: Ints, held: Ints) -> Ints:
-    """Return labels of the entries with one class for all classes of copies of one row."""
-    alone = np.bincount(label)[label] == 1
-    target = label.copy()
-    row_types, first, inverse = np.unique(held[alone], return_index=True, return_inverse=True)
-    if len(row_types):
-        target[alone] = label[alone][first][inverse.ravel()]
-    return target
 
 
 def _filled_lists(

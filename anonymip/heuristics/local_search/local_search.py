@@ -384,13 +384,10 @@ def improve(
     budget: Budget | None = None,
     seed: int = 0,
 ) -> Ints:
-    """Return labels of classes that are no worse than the given ones.
+    """Return (n,) labels of classes that are no worse than those given, which the problem allows.
 
-    `problem`: with equivalence classes. `labels`: (n,) classes that the problem allows; -1 for
-    suppressed records. `effort`: as of :func:`local_search`. `budget`: when it ends, what is
-    reached is returned. `seed`: of the neighbours drawn.
-
-    No solution is made: the caller checks what it gets.
+    `effort`: as of :func:`local_search`. When the budget ends, what is reached is returned. No
+    solution is made: the caller checks what it gets.
     """
     budget = budget or Budget()
     trials = iterated_steps(EFFORTS[0], problem.n)

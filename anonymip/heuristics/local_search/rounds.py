@@ -195,12 +195,10 @@ def iterate_classes(
 ) -> tuple[Ints, Stopped | None, str]:
     """Return labels that are no worse, why the work stopped early, and a remark.
 
-    `problem`: with loss tables. `labels`: (n,) classes that the problem allows; -1 for suppressed
-    records. `steps`: losses of an attribute that may be worked out. `budget`: when it ends, the
-    best release so far is returned. `seed`: of what is drawn: the same seed gives the same labels.
-    `visited`: gets the records of the classes that were visited last; copies of a row are one
-    record. `anneals`: whether annealing has a share of the steps, where the losses are summed and
-    no classes visited are wanted. Complexity: about 5,000 to 50,000 steps a trial, see
+    `problem`: with loss tables, which allows the classes. `steps`: losses of an attribute that may
+    be worked out. `visited`: gets the records of the classes that were visited last; copies of a
+    row are one record. `anneals`: whether annealing has a share of the steps, where the losses are
+    summed and no classes visited are wanted. Complexity: about 5,000 to 50,000 steps a trial, see
     :mod:`~anonymip.heuristics.local_search.iterated`.
     """
     best = np.asarray(labels, np.int64)
@@ -213,7 +211,8 @@ def iterate_classes(
         many = ITERATED.idle * (len(rounds.state.living()) + ITERATED.most)
         # Trials and annealing share a cycle, unless the classes visited are wanted.
         part = int(ANNEALING.share * length)
-        part = part if anneals and visited is None and rounds.may_anneal(part) else 0
+        worth = part >= ANNEALING.least * problem.n and rounds.state.rules.summed
+        part = part if anneals and visited is None and worth and rounds.state.types > 1 else 0
         best, lowest, stopped = rounds.iterate(best, length - part, heat, visited)
         made += rounds.done
         idle = lowest >= before and rounds.done >= many
@@ -311,8 +310,13 @@ class _Rounds:
             lenders = self._lenders()
             if len(middles) < (1 if lenders.shape[1] else 2):
                 break
-            # Those that hold copies to lend are neighbours too, though they are not taken apart.
-            near = self._neighbours(self._with_lenders(middles), ITERATED.neighbours)
+            # Those that hold copies of one row to lend are neighbours too, though they are not
+            # taken apart.
+            among, current = middles, self.state.current
+            if self.state.rules.borrows:
+                living = self.state.living()
+                among = np.union1d(middles, living[current.following[current.head[living]] < 0])
+            near = self._neighbours(among, ITERATED.neighbours)
             trials = new_trials_work(self._points, near, middles, largest, lenders, random, visits)
             left = 1.0 - self._work.steps[0] / steps
             self._stopped = self._in_steps(
@@ -328,11 +332,6 @@ class _Rounds:
             if visited is not None:
                 visits.hand_over(trials, self.state, visited)
         return labels, best, self._stopped
-
-    def may_anneal(self, steps: int) -> bool:
-        """Return whether so many steps of annealing are worth beginning."""
-        enough = steps >= ANNEALING.least * self._n
-        return enough and self.state.rules.summed and self.state.types > 1
 
     def anneal(
         self, given: Ints, lowest: tuple[float, float], steps: int
@@ -389,14 +388,6 @@ class _Rounds:
         if not self.state.rules.summed:
             small = small[np.argsort(-current.losses[small], kind="stable")]
         return small
-
-    def _with_lenders(self, middles: Ints) -> Ints:
-        """Return these classes and, where rows repeat, those that hold copies of one row alone."""
-        current, living = self.state.current, self.state.living()
-        if not self.state.rules.borrows:
-            return middles
-        alone = living[current.following[current.head[living]] < 0]
-        return np.union1d(middles, alone)
 
     @property
     def loss(self) -> float:

@@ -373,10 +373,8 @@ def improve_squared_errors(
 ) -> tuple[Ints, Stopped | None, str]:
     """Return labels that are no worse, why the work stopped early, and a remark.
 
-    Suppressed records stay what they are.
-
-    Complexity of a round: O(c k^2 m) for each record of the classes that change, with the c classes
-    of its nearest records.
+    Suppressed records stay what they are. Complexity of a round: O(c k^2 m) for each record of the
+    classes that change, with the c classes of its nearest records.
     """
     given = np.asarray(labels, np.int64)
     kept = np.flatnonzero(given != SUPPRESSED)

@@ -66,12 +66,11 @@ _SHARE = 0.5
 def make_start(
     problem: Problem, name: str, order: str, budget: Budget, seed: int, share: float = _SHARE
 ) -> Solution:
-    """Return the classes of one method.
+    """Return the classes of one method of :data:`STARTS` or of the exact ones.
 
-    `problem`: with equivalence classes. `name`: of :data:`STARTS` or
-    :data:`~anonymip.extensions.EXACT_STARTS`. `order`: that it is made with; empty for the default.
-    `share`: of the time that is left, for it. Raises InputError if there is no such start, or it
-    takes no such problem; NoSolution if it finds none.
+    `order`: that it is made with; empty for the default. `share`: of the time that is left, for it.
+    Raises InputError if there is no such start, or it takes no such problem; NoSolution if it finds
+    none.
     """
     if name not in {**STARTS, **EXACT_STARTS}:
         raise unknown_name("from_method", name, (*STARTS, *EXACT_STARTS, BEST))

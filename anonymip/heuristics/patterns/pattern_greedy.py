@@ -110,12 +110,12 @@ def solve_capped(
 ) -> Solution:
     """Return the best release under a limit of suppression that a method finds without one.
 
-    `problem`: with patterns and a limit. `solve, budget, prices`: as those of
-    :func:`~anonymip.heuristics.growing.raised_price.solve_within_limit`, which raises the price of
-    a suppressed record. Where rows of stars only are allowed they cost as much as suppressed
-    records, and take those that are too many. Where nothing is proven, releases without suppressed
-    records are tried as well, so that a limit never loses more than none being suppressed.
-    Raises NoSolution if every release that was found suppresses more records.
+    By raised prices of a suppressed record, as
+    :func:`~anonymip.heuristics.growing.raised_price.solve_within_limit` has them. Where rows of
+    stars only are allowed they cost as much as suppressed records, and take those that are too
+    many. Where nothing is proven, releases without suppressed records are tried as well, so that a
+    limit never loses more than none being suppressed. Raises NoSolution if every release that was
+    found suppresses more records.
     """
     recoding = recoding_of(problem)
     starred = np.flatnonzero(recoding.stars(problem).all(axis=1))

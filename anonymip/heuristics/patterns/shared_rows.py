@@ -78,9 +78,8 @@ def share_rows(
 
     Patterns are looked at in `order`, and each serves the rows that `k` records share; a `single`
     one serves one output row: the one of the most records, the first among equals. Under a
-    diversity `diverse` is the problem, and the rows are its records.
-
-    Complexity: O(p t) time and O(t) memory: rows leave as they get their pattern.
+    diversity `diverse` is the problem, and the rows are its records. Complexity: O(p t) time and
+    O(t) memory: rows leave as they get their pattern.
     """
     t = len(counts)
     pattern_of = np.full(t, -1, np.int64)

@@ -315,12 +315,10 @@ def set_start_equivalence(model: pyo.ConcreteModel, assignment: Classes) -> None
 
 
 def read_equivalence(model: pyo.ConcreteModel) -> Classes:
-    """Return the classes of a solved model.
+    """Return the classes of a solved model; InputError if it has no solution.
 
-    Rows that are equivalent through others ("indirectly equivalent", Def. 6) share all cells, so
-    a class is a connected component.
-
-    Raises InputError if the model has no solution.
+    Rows that are equivalent through others ("indirectly equivalent", Def. 6) share all cells, so a
+    class is a connected component.
     """
     problem: Problem = model.context.problem
     refuse_unsolved(model.equivalent.values())

@@ -96,14 +96,13 @@ def build_set_partition(
 ) -> pyo.ConcreteModel:
     """Return the model; it is built, not solved.
 
-    `problem`: with equivalence classes and any objective. `upper_bound`: loss of a release that is
-    known. With a monotone objective that is summed, sets that no release as good can contain are
-    then left out: those whose loss exceeds what their records pay at least by more than the whole
-    release may. `max_sets`: most sets of the model. `merge`: whether identical rows are one row of
-    the model. Without, ``equivalent[i, l]`` says whether two records share a class, and ``lower[i,
-    j]``, ``upper[i, j]`` what is published for one. `sets`: the columns, if the caller has
-    enumerated them. Raises InputError if the recoding is another one, or there are more sets than
-    `max_sets`.
+    `upper_bound`: loss of a release that is known. With a monotone objective that is summed, sets
+    that no release as good can contain are then left out: those whose loss exceeds what their
+    records pay at least by more than the whole release may. `merge`: whether identical rows are one
+    row of the model. Without, ``equivalent[i, l]`` says whether two records share a class, and
+    ``lower[i, j]``, ``upper[i, j]`` what is published for one. `sets`: the columns, if the caller
+    has enumerated them. Raises InputError if the recoding is another one, or there are more sets
+    than `max_sets`.
 
     Size: one variable a set, of which there are :func:`set_partition_size`; one row a type.
     """
@@ -311,11 +310,9 @@ def _add_meaning(model: pyo.ConcreteModel) -> None:
 def set_start_set_partition(model: pyo.ConcreteModel, assignment: Classes) -> None:
     """Give every variable the value that the classes imply: a warm start.
 
-    Classes larger than the sets of the model, which are never needed, are cut.
-
-    Raises InvalidAssignment if the classes break a rule of the recoding; InputError if a class is
-    no set of the model, since the loss of these classes is above the upper bound that the model was
-    built with.
+    Classes larger than the sets of the model, which are never needed, are cut. Raises
+    InvalidAssignment if the classes break a rule of the recoding; InputError if a class is no set
+    of the model, since their loss is above the upper bound that it was built with.
     """
     context: SetContext = model.context
     problem, sets = context.problem, context.sets

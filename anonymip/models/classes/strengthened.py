@@ -93,13 +93,12 @@ def build_strengthened(
 ) -> pyo.ConcreteModel:
     """Return the model; it is built, not solved.
 
-    `problem`: with equivalence classes and a monotone objective. `integer_ends`: whether the ends
-    of integer attributes are integer variables, eq. (27). `transitivity`: whether to add (c), n (n
-    - 1) (n - 2) / 2 rows; ``"auto"`` adds them to small tables, and where diversity or limits need
-    them they are there in any case. `symmetry`: whether to add (e), which takes identical records
-    to be exchangeable: leave it out if a constraint of your own tells them apart. Raises
-    UnsupportedObjective if the objective has no tables or is not proven monotone; InputError if the
-    recoding is another one, a choice is unknown, or the model would be too large.
+    `integer_ends`: whether the ends of integer attributes are integer variables, eq. (27).
+    `transitivity`: whether to add (c), n (n - 1) (n - 2) / 2 rows; ``"auto"`` adds them to small
+    tables, and where diversity or limits need them they are there in any case. `symmetry`: whether
+    to add (e), which takes identical records to be exchangeable: leave it out if a constraint of
+    your own tells them apart. Errors are those of :func:`.pairs.build_bigm`, and InputError if a
+    choice is unknown.
     """
     if transitivity not in (True, False, "auto"):
         raise InputError(f"transitivity is {transitivity!r}", remedy="Use True, False or 'auto'")
@@ -194,10 +193,9 @@ def _adjacent_twins(problem: Problem) -> Iterator[tuple[int, int, int, int]]:
 def set_start_strengthened(model: pyo.ConcreteModel, assignment: Classes) -> None:
     """Give every variable the value that the classes imply.
 
-    Where the model has (e), identical records get the labels in order: what is read back may
-    differ from `assignment` by exchanges of them.
-
-    Raises InvalidAssignment if the classes break a rule of the problem.
+    Where the model has (e), identical records get the labels in order: what is read back may differ
+    from `assignment` by exchanges of them. Raises InvalidAssignment if the classes break a rule of
+    the problem.
     """
     problem: Problem = model.context.problem
     problem.recoding.check(problem, assignment)

@@ -77,7 +77,9 @@ class CoverContext(Context):
 
     def _refuse_unfit(self) -> None:
         recoding, n = self.problem.recoding, self.problem.n
-        uniform = self.is_regular and self.is_uniform and not self.suppression
+        # Sets of one size, in any number, make a perfect matching of equals.
+        one_size = len(np.unique(self.least_sizes)) == 1 and not self.is_reciprocal
+        uniform = self.is_regular and one_size and not self.suppression
         if self.own_record == "free" and not uniform:
             raise InputError(
                 "free own records need sets of one size that need not be reciprocal, and a row of "
@@ -101,11 +103,6 @@ class CoverContext(Context):
         """Whether l must lie in the set of i if i lies in that of l."""
         recoding = self.problem.recoding
         return isinstance(recoding, Freeform) and recoding.reciprocal
-
-    @property
-    def is_uniform(self) -> bool:
-        """Whether sets of one size, in any number, make a perfect matching of equals."""
-        return len(np.unique(self.least_sizes)) == 1 and not self.is_reciprocal
 
     @property
     def is_open(self) -> bool:

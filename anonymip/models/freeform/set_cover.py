@@ -64,10 +64,10 @@ class CoverSets:
 def cover_degree(problem: Problem, fixed_size: bool = False) -> int:
     """Return how many records each set has, or refuse a problem that needs no such sets.
 
-    `problem`: what is to be modelled. `fixed_size`: whether covers by larger sets do not matter, so
-    that the loss need not be monotone. Raises InputError if the recoding is another one, or sets
-    differ in size or must be reciprocal or diverse; UnsupportedObjective if the loss is not summed,
-    or not monotone where larger sets matter.
+    `fixed_size`: whether covers by larger sets do not matter, so that the loss need not be
+    monotone. Raises InputError if the recoding is another one, or sets differ in size or must be
+    reciprocal or diverse; UnsupportedObjective if the loss is not summed, or not monotone where
+    larger sets matter.
     """
     recoding, compiled = problem.recoding, problem.compiled
     remedy = "Use the formulation freeform"
@@ -107,12 +107,10 @@ def build_set_cover(
 ) -> pyo.ConcreteModel:
     """Return the model; it is built, not solved.
 
-    `problem`: with sets of one size, neither reciprocal nor diverse, and a monotone loss that is
-    summed. `max_sets`: most sets of the model. `sets`: the columns, if the caller has enumerated
-    them. `fixed_size`: whether the best cover by sets of k is asked for where larger ones may lose
-    less. Raises InputError if the problem is another one, or there are more sets.
-
-    Size: one variable a set, of which there are :func:`set_cover_size`; one row a type.
+    `sets`: the columns, if the caller has enumerated them. `fixed_size`: whether the best cover by
+    sets of k is asked for where larger ones may lose less. Raises as :func:`cover_degree`, and
+    InputError if there are more sets than `max_sets`. Size: one variable a set, of which there are
+    :func:`set_cover_size`; one row a type.
     """
     degree = cover_degree(problem, fixed_size)
     if sets is None:

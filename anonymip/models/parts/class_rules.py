@@ -75,10 +75,6 @@ def add_transitivity(model: pyo.ConcreteModel) -> None:
     )
 
 
-def _sensitive(context: Context) -> Ints:
-    return np.asarray(context.problem.microdata.counted_codes, np.int64)
-
-
 def _companions_of(model: Any, i: int, others: Ints) -> list[Any]:
     return [model.equivalent[min(i, o), max(i, o)] for o in others.tolist() if o != i]
 
@@ -86,7 +82,7 @@ def _companions_of(model: Any, i: int, others: Ints) -> list[Any]:
 def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
     context = model.context
     problem = context.problem
-    codes = _sensitive(context)
+    codes = np.asarray(context.problem.microdata.counted_codes, np.int64)
     ratios = [problem.diversity.asked_of(column)[:2] for column in range(codes.shape[1])]
     # A value too rare to fill its share of the smallest class never breaks the rule.
     bound = [
@@ -123,7 +119,7 @@ def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
 
 def _add_distinct_values(model: pyo.ConcreteModel) -> None:
     context = model.context
-    codes = _sensitive(context)
+    codes = np.asarray(context.problem.microdata.counted_codes, np.int64)
     least = [context.problem.diversity.asked_of(column)[2] for column in range(codes.shape[1])]
     columns = [column for column, distinct in enumerate(least) if distinct > 1]
     if not columns:

@@ -175,12 +175,6 @@ def set_cells(model: pyo.ConcreteModel, cells: Description, starred: np.ndarray)
 
     Those of records that are `starred`, (n,), which are suppressed, stay at their own values.
     """
-    _set_ends(model, cells, starred)
-    _set_values(model, cells, starred)
-    _set_nodes(model, cells, starred)
-
-
-def _set_ends(model: pyo.ConcreteModel, cells: Description, starred: np.ndarray) -> None:
     context = model.context
     codes = context.problem.microdata.codes
     for end, ends in (("lower", cells.lower), ("upper", cells.upper)):
@@ -193,23 +187,16 @@ def _set_ends(model: pyo.ConcreteModel, cells: Description, starred: np.ndarray)
             covered = codes[i, [a]] if starred[i] else cells.members.of(i, a)
             chosen = p == covered[0] and q == covered[-1]
             model.range_choice[i, a, p, q].set_value(int(chosen))
-
-
-def _set_values(model: pyo.ConcreteModel, cells: Description, starred: np.ndarray) -> None:
-    codes = model.context.problem.microdata.codes
     held = {
         (i, a): {int(codes[i, a])} if starred[i] else {int(c) for c in cells.members.of(i, a)}
         for i in model.rows
-        for a in model.context.sets
+        for a in context.sets
     }
     for i, a, h in model.included:
         model.included[i, a, h].set_value(float(h in held[i, a]))
     if model.component("set_size") is not None:
         for i, a, c in model.set_size:
             model.set_size[i, a, c].set_value(int(c == len(held[i, a])))
-
-
-def _set_nodes(model: pyo.ConcreteModel, cells: Description, starred: np.ndarray) -> None:
     for i, a, node in model.reaches:
         # Nodes are numbered from the leaves on, so they rise on the way to the root.
         published = -1 if starred[i] else int(cells.nodes[i, a])

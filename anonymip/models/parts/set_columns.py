@@ -26,10 +26,8 @@ _MOST_COUNTED = 1e18
 def set_partition_size(problem: Problem) -> int:
     """Return about how many sets the model has without an upper bound, at most 10**18.
 
-    The number of multisets of row types of k to the largest size needed; diversity and limits
-    may leave fewer.
-
-    Raises InputError if the recoding is another one.
+    The number of multisets of row types of k to the largest size needed; diversity and limits may
+    leave fewer. Raises InputError if the recoding is another one.
     """
     refuse_other_recodings(problem)
     counts = np.ones(problem.n, np.int64)

@@ -59,10 +59,9 @@ from anonymip.tolerances import INTEGRALITY
 def build_pattern(problem: Problem) -> pyo.ConcreteModel:
     """Return the model of the paper; it is built, not solved.
 
-    `problem`: with patterns as its recoding. Raises InputError if the problem asks for another
-    recoding, or is too large; UnsupportedObjective if the loss of a pattern depends on the record.
-
-    Size: t p variables for t types and p patterns, and two rows an instance, t p at most.
+    Raises InputError if the problem asks for another recoding, or is too large;
+    UnsupportedObjective if the loss of a pattern depends on the record. Size: t p variables for t
+    types and p patterns, and two rows an instance, t p at most.
     """
     columns = pattern_columns(problem, least=1)
     with PauseGC():
@@ -83,11 +82,10 @@ def build_pattern_strong(
 ) -> pyo.ConcreteModel:
     """Return the strong model; it is built, not solved.
 
-    `problem`: with patterns as its recoding. `keep_equal`: whether instances of equal cost that the
-    same records may become are all kept, as releases with the most output rows may need them.
-    `columns`: the pairs of the model, if the caller knows which suffice. Raises InputError if the
-    problem asks for another recoding, or is too large; UnsupportedObjective if the loss of a
-    pattern depends on the record; NoSolution if a record may become no output row.
+    `keep_equal`: whether instances of equal cost that the same records may become are all kept, as
+    releases with the most output rows may need them. `columns`: the pairs of the model, if the
+    caller knows which suffice. Raises as :func:`build_pattern`, and NoSolution if a record may
+    become no output row.
 
     Size: a variable and a row for each pair of a type and an instance that it may become; a binary
     variable and a row for each instance.
@@ -233,10 +231,8 @@ def ask_for_rows(model: pyo.ConcreteModel, loss: float) -> None:
 def set_start_pattern(model: pyo.ConcreteModel, assignment: Patterns) -> None:
     """Give every variable the value that patterns imply: a warm start.
 
-    Records of an output row that another stands for move there.
-
-    Raises InputError if the model lacks an output row of the start; InvalidAssignment if the
-    patterns break a rule of the problem.
+    Records of an output row that another stands for move there. Raises InputError if the model
+    lacks an output row of the start; InvalidAssignment if the patterns break a rule of the problem.
     """
     columns: PatternColumns = model.context
     columns.problem.recoding.check(columns.problem, assignment)

@@ -131,11 +131,9 @@ def _refuse_unfit(task: RowAssignment) -> None:
 def assign_rows(task: RowAssignment) -> Ints | None:
     """Return (e,) how many records of each pair are assigned, at least cost; None if none can be.
 
-    `task`: what is asked. Costs of at most six decimals are met exactly, others up to rounding.
-
-    A node for each type sends its records, one for each row receives what it needs at least, and
-    passes the surplus to a last node as far as it has room. Complexity: that of the network
-    simplex.
+    Costs of at most six decimals are met exactly, others up to rounding. A node for each type sends
+    its records, one for each row receives what it needs at least, and passes the surplus to a last
+    node as far as it has room. Complexity: that of the network simplex.
     """
     t, r, e = len(task.counts), len(task.least), len(task.types)
     total, needed = int(task.counts.sum()), int(task.least.sum())

@@ -25,6 +25,8 @@ from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
 _LEAF_ROWS = 4  # small leaves: a box is about as cheap to look at as a row
+#: Nodes that wait at most while a tree is searched: its depth, of any tree that fits in memory.
+DEEPEST = 256
 
 
 class BoxTree(Packed):
@@ -47,6 +49,9 @@ class BoxTree(Packed):
     pair_min: Annotated[Codes, "nodes, p"]
     pair_max: Annotated[Codes, "nodes, p"]
     size: Annotated[Ints, "1"]  # number of nodes
+    #: Workspaces of :func:`cheapest_row`: two places a level.
+    stack: Annotated[Ints, "DEEPEST"]
+    stack_bounds: Annotated[Floats, "DEEPEST"]
 
 
 def new_tree(tables: LossTables, rows: int, *, split: bool = True) -> BoxTree:
@@ -56,7 +61,7 @@ def new_tree(tables: LossTables, rows: int, *, split: bool = True) -> BoxTree:
     """
     r, s, p = tables.term_counts
     nodes = 4 * (rows // _LEAF_ROWS + 1) if split else 1
-    return BoxTree.of_sizes(rows=rows, nodes=nodes, r=r, s=s, p=p)
+    return BoxTree.of_sizes(rows=rows, nodes=nodes, r=r, s=s, p=p, DEEPEST=DEEPEST)
 
 
 @kernel
@@ -228,20 +233,13 @@ def box_bound(tree: BoxTree, tables: LossTables, state: ClassState, node: int) -
 
 
 @kernel
-def cheapest_row(
-    tree: BoxTree,
-    rows: KernelRows,
-    state: ClassState,
-    alive: Ints,
-    stack: Ints,
-    stack_bounds: Floats,
-) -> int:
+def cheapest_row(tree: BoxTree, rows: KernelRows, state: ClassState, alive: Ints) -> int:
     """Return the first of the living rows whose joining gives the least record loss, or -1.
 
-    `stack, stack_bounds`: workspaces of at least 128 places: two a level of the tree. The loss of a
-    row is written out once more: reading the arrays out of the tuples for each would take most of
-    the time.
+    The loss of a row is written out once more: reading the arrays out of the tuples for each would
+    take most of the time.
     """
+    stack, stack_bounds = tree.stack, tree.stack_bounds
     values, range_low, range_high = rows.range_values, rows.tables.range_low, rows.tables.range_high
     low, high, items = state.low, state.high, tree.items
     codes, member, member_start = rows.set_codes, state.member, state.member_start
@@ -298,10 +296,6 @@ def cheapest_row(
     return best
 
 
-#: Nodes that wait at most while a tree is searched: its depth, of any tree that fits in memory.
-DEEPEST = 256
-
-
 @kernel
 def _box_of_widths(
     constant: float,
@@ -339,11 +333,10 @@ def nearest_types(
 ) -> int:
     """List the types nearest to the opened one and return how many are needed for k rows.
 
-    `tables`: of a monotone objective. `counts`: (t,) rows of each type. `own`: the opened type,
-    which comes first, whatever lies at distance 0. `near`: (k,) gets the types, the nearest first.
-    `losses`: (k + 1,) gets what a record loses that is published as the class of both. `stack,
-    bounds`: (DEEPEST,) scratch. `looked`: (1,) to which the nodes and rows that are looked at are
-    added.
+    The loss is monotone. `counts`: (t,) rows of each type. `own`: the opened type, which comes
+    first, whatever lies at distance 0. `near`: (k,) gets the types, the nearest first. `losses`: (k
+    + 1,) gets what a record loses that is published as the class of both. `stack, bounds`:
+    (DEEPEST,) scratch. `looked`: (1,) counts the nodes and rows that are looked at.
     """
     losses[0] = record_loss(rows.tables, state)
     near[0] = own

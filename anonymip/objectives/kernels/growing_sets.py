@@ -153,10 +153,7 @@ def add_row(rows: TermRows, sets: GrowingSets, of: int, to: int, row: int) -> No
 def losses_with(
     rows: TermRows, sets: GrowingSets, line: int, more: Ints, begin: int, end: int, losses: Floats
 ) -> None:
-    """Write the record losses of the set of a line with one more row, term by term.
-
-    `more, begin, end`: the rows that it may take in: more[begin:end], each by itself. `losses`:
-    gets the loss with more[at] at the place `at`.
+    """Write the record losses of the set of a line with each of more[begin:end], at its place.
 
     Nearly all time of a search is spent here: what the set covers of an attribute is read once for
     all rows. Complexity: O(m) time a row.

@@ -95,13 +95,11 @@ def tabulate(
     levels: tuple[NDArray[np.generic], ...],
     leaves: tuple[Ints, ...],
 ) -> LossTables:
-    """Return the tables of a separable expression.
+    """Return the tables of the loss of a record, given the leaf of each level of hierarchies.
 
-    `expression`: loss of a record. `domains, levels`: of the attributes. `leaves`: for each
-    hierarchical attribute the leaf of each level; not read for others. Raises NotSeparable if a
-    term looks at several attributes, at range and count of one attribute, or at the range or node
-    of an attribute with too many values for a table. UnsupportedObjective if the loss is infinite
-    or undefined.
+    Raises NotSeparable if a term looks at several attributes, at range and count of one attribute,
+    or at the range or node of an attribute with too many values for a table. UnsupportedObjective
+    if the loss is infinite or undefined.
     """
     nonlinear: dict[int, list[Nonlinear]] = {}
     constants = [expression.constant]
@@ -168,19 +166,15 @@ def tabulate(
             constants.append(float(losses[1]))
             losses[1:] -= losses[1]
             sets.append((attribute, losses))
-    return _pack(_sum_up(constants), ranges, sets, pairs)
+    # Where only rounding is left of the sum of constants, it is 0.
+    constant = fsum(constants)
+    constant = 0.0 if abs(constant) <= _RESIDUE * max(map(abs, constants)) else constant
+    return _pack(constant, ranges, sets, pairs)
 
 
 def _shared_exact(exact: Floats) -> float:
     """Return what all exact cells cost; 0 where it differs."""
     return 0.0 if len(exact) == 0 or (exact != exact[0]).any() else float(exact[0])
-
-
-def _sum_up(constants: list[float]) -> float:
-    """Return the sum of constants, 0 where only rounding is left of it."""
-    total = fsum(constants)
-    left = _RESIDUE * max(map(abs, constants))
-    return 0.0 if abs(total) <= left else total
 
 
 def _pair_losses(

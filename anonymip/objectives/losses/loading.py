@@ -64,23 +64,20 @@ def load_objective(text: str) -> Objective | MembersObjective:
         return OBJECTIVES[text]
     path, colon, name = text.rpartition(":")
     if colon and path.endswith(".py"):
-        return _from_file(Path(path), name)
+        if not os.path.isfile(path):
+            raise InputError(f"there is no file {path}", remedy="Check the path of the objective")
+        found = _as_objective(getattr(_execute(Path(path)), name, None), path)
+        if found is None:
+            raise InputError(
+                f"{path} defines no objective {name!r}",
+                remedy="Name a function or an Objective of it",
+            )
+        return found
     registered = _OUTSIDE.find(text)
     if registered is None:
         known = (*OBJECTIVES, *_OUTSIDE.all())
         raise unknown_name("objective", text, known, more=", or FILE.py:NAME")
     return registered
-
-
-def _from_file(file: Path, name: str) -> Objective | MembersObjective:
-    if not os.path.isfile(file):
-        raise InputError(f"there is no file {file}", remedy="Check the path of the objective")
-    found = _as_objective(getattr(_execute(file), name, None), str(file))
-    if found is None:
-        raise InputError(
-            f"{file} defines no objective {name!r}", remedy="Name a function or an Objective of it"
-        )
-    return found
 
 
 def _as_objective(found: object, place: str) -> Objective | MembersObjective | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,7 @@ from anonymip import (
     load_instance,
 )
 from anonymip.exact.classes.small import solve_small
-from anonymip.exact.split_carry.links import Answer, ChainClock, _priced, links_of_classes
+from anonymip.exact.split_carry.links import Answer, ChainClock, ClassLinks, _priced
 from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.split_carry import ChainRun, run_chain, split_carry
 from anonymip.exact.split_carry.state import CARRIED, Link, add_link, links_of, new_chain
@@ -41,8 +42,11 @@ def census(n: int, k: int, seed: int = 1, attributes: int = 4) -> Problem:
 
 
 def run(problem: Problem, *, compiled: bool = True, **options: Any) -> ChainRun:
-    """Run a chain with the given options."""
-    return run_chain(problem, ChainOptions(**options), compiled=compiled)
+    """Run a chain with the given options, or its links one by one."""
+    if compiled:
+        return run_chain(problem, ChainOptions(**options))
+    with mock.patch("anonymip.exact.split_carry.links.compiles", return_value=False):
+        return run_chain(problem, ChainOptions(**options))
 
 
 def labels_of(found: ChainRun) -> list[int]:
@@ -84,7 +88,7 @@ def test_liang_appendix_c(subsolver: str, solver: str) -> None:
     assert found.solution.bound is None
     chain = new_chain(find_order(problem, "variance", Budget()), 2)
     seen: list[list[int]] = []
-    links = links_of_classes(problem, chain, options, 0, compiled=False)
+    links = ClassLinks(problem, chain, options, 0)
     clock = ChainClock(2, Budget(), pass_time=True)
     while not chain.done:
         links.advance(clock, 1)

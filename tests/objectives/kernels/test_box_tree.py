@@ -60,14 +60,13 @@ def test_trees_find_the_row_that_costs_least(
     alive = np.ones(data.n, np.int64)
     for tree in trees:
         build_tree(tree, rows, alive)
-    stack, bounds = np.zeros(128, np.int64), np.zeros(128)
     first, *others = dict.fromkeys(joining)
     open_class(rows, state, first)
     for place, row in enumerate(others):
         left = np.flatnonzero(alive).tolist()
         found = min(left, key=lambda other: (joined_loss(rows, state, other), other))
         for tree in trees:
-            assert cheapest_row(tree, rows, state, alive, stack, bounds) == found
+            assert cheapest_row(tree, rows, state, alive) == found
         # Some classes grow as a heuristic would have it, others take in whatever comes.
         join_class(rows, state, found if place % 3 == 0 else row)
         for gone in {found, row}:
@@ -86,11 +85,10 @@ def test_an_exhausted_tree_finds_nothing() -> None:
     rows, state = kernel_rows(data, tables, np.arange(data.n)), new_state(tables, 3)
     alive = np.zeros(data.n, np.int64)
     open_class(rows, state, 0)
-    stack, bounds = np.zeros(128, np.int64), np.zeros(128)
     for split in (False, True):
         tree = new_tree(tables, data.n, split=split)
         build_tree(tree, rows, alive)
-        assert cheapest_row(tree, rows, state, alive, stack, bounds) == -1
+        assert cheapest_row(tree, rows, state, alive) == -1
 
 
 @given(cases(), st.data())

@@ -41,10 +41,8 @@ def grow_pairs(rounds: Rounds, pair_first: PairFirst | None = None) -> Stopped |
     """Run the rounds of a reciprocal cover; return why they stopped early, if they did.
 
     A round offers each record as many partners as it lacks of those that this round and the ones
-    before it should have given it; record after record picks its cheapest. What the last round
-    leaves open is for the end of the rounds.
-
-    `rounds`: the cover grows. `pair_first`: makes pairs before that, such as :func:`pair_cheapest`.
+    before it should have given it; `pair_first` makes pairs, then record after record picks its
+    cheapest. What the last round leaves open is for the end of the rounds.
     """
 
     def match(room: Ints, phase: str) -> Stopped | None:
