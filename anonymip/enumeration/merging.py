@@ -71,9 +71,7 @@ def row_types(problem: Problem) -> RowTypes:
     stacked = np.stack(columns, axis=1)
     _, first, inverse = np.unique(stacked, axis=0, return_index=True, return_inverse=True)
     by_first = np.argsort(first)
-    rank = np.empty(len(first), np.int64)
-    rank[by_first] = np.arange(len(first))
-    types = rank[inverse.ravel()]
+    types = np.argsort(by_first)[inverse.ravel()]
     return RowTypes(first[by_first], types, np.bincount(types))
 
 
@@ -94,9 +92,7 @@ def merge_rows(problem: Problem, duals: Floats, *, merge: bool) -> MergedRows:
     # Highest duals first; of equal ones the one whose first record comes first.
     _, first = np.unique(inverse, return_index=True)
     by_dual = np.lexsort((first, -duals[first]))
-    rank = np.empty(len(first), np.int64)
-    rank[by_dual] = np.arange(len(first))
-    types = rank[inverse]
+    types = np.argsort(by_dual)[inverse]
     counts = np.bincount(types, minlength=len(first))
     return MergedRows(
         np.argsort(types, kind="stable"),

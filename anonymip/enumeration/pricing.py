@@ -236,9 +236,8 @@ class ColumnSearch:
             raise InputError(
                 f"duals are no {t} finite numbers", remedy="Give one number a row type"
             )
-        order, rank = np.argsort(-given, kind="stable"), np.empty(t, np.int64)
-        rank[order] = np.arange(t)
-        return given, order, rank
+        order = np.argsort(-given, kind="stable")
+        return given, order, np.argsort(order)
 
     def _judged(
         self,

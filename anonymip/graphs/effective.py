@@ -89,16 +89,11 @@ def ring_successors(cover: Cover) -> Ints | None:
     open_ends, own = open_ends[shared], own[shared]
     place = (own == open_ends[:, None]).argmax(axis=1)
     following[open_ends] = own[np.arange(len(own)), (place + 1) % degree]
-    return following if _is_ring(sets, following) else None
-
-
-def _is_ring(sets: Codes, following: Ints) -> bool:
-    """Return whether every set is the record and the next ones."""
-    n, degree = sets.shape
     if (following < 0).any() or (np.bincount(following, minlength=n) != 1).any():
-        return False
+        return None
+    # Whether every set is the record and the next ones.
     walked = np.empty((n, degree), np.int64)
     walked[:, 0] = np.arange(n)
     for place in range(1, degree):
         walked[:, place] = following[walked[:, place - 1]]
-    return bool((np.sort(walked, axis=1) == sets).all())
+    return following if (np.sort(walked, axis=1) == sets).all() else None

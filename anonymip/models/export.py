@@ -124,21 +124,15 @@ _REFORMULATED = "_pyomo_gdp_"
 def _components(model: ConcreteModel) -> tuple[tuple[str, int, str], ...]:
     from pyomo.environ import Constraint, Var
 
-    parts = [
-        part
-        for kind in (Var, Constraint)
-        for part in model.component_objects(kind, active=True)
-        if len(part)
-    ]
-    made = [part for part in parts if part.name.startswith(_REFORMULATED)]
-    lines = [
-        (part.name, len(part), part.doc or "")
-        for part in parts
-        if not part.name.startswith(_REFORMULATED)
-    ]
+    lines, made = [], 0
+    for kind in (Var, Constraint):
+        for part in model.component_objects(kind, active=True):
+            if part.name.startswith(_REFORMULATED):
+                made += len(part)
+            elif len(part):
+                lines.append((part.name, len(part), part.doc or ""))
     if made:
-        total = sum(map(len, made))
-        lines.append((f"{_REFORMULATED}*", total, "what the reformulation of pyomo.gdp made"))
+        lines.append((f"{_REFORMULATED}*", made, "what the reformulation of pyomo.gdp made"))
     return tuple(lines)
 
 

@@ -61,12 +61,9 @@ def unmet_by_sizes(problem: Problem) -> str | None:
     needed = f"needs a monotone objective; of {compiled.name!r}, {compiled.obstacle}"
     if not needs_every_size(problem):
         return needed
-    refusal = too_many_sets(problem)
-    return (
-        None
-        if refusal is None
-        else (f"{needed}; and the sets of every size of {problem.n:,} records are too many to list")
-    )
+    if too_many_sets(problem) is None:
+        return None
+    return f"{needed}; and the sets of every size of {problem.n:,} records are too many to list"
 
 
 def solve_every_size(run: ModelRun) -> Solution:

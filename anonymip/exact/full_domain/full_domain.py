@@ -205,7 +205,9 @@ class LevelLattice:
         Complexity: O(t m) for t distinct rows, and one pass over the places below.
         """
         loss, surplus = self._judgement(place)
-        below = self._below(place)
+        # The places whose classes are parts of those of this place.
+        nested = zip(place, self._cells.nested, strict=True)
+        below = tuple(slice(0 if part else at, at + 1) for at, part in nested)
         if surplus == np.inf:
             self.bounds[below] = np.inf
         else:
@@ -230,13 +232,6 @@ class LevelLattice:
                 return found
             at[min(shares)[1]] += 1
             found.append(tuple(at))
-
-    def _below(self, place: Place) -> tuple[slice, ...]:
-        """Return the places whose classes are parts of those of a place."""
-        return tuple(
-            slice(0 if nested else at, at + 1)
-            for at, nested in zip(place, self._cells.nested, strict=True)
-        )
 
     def _judgement(self, place: Place) -> tuple[float, float]:
         """Return the loss at a place, and what those below lose beside their own generalization.

@@ -161,15 +161,11 @@ def _first_superadditive(problem: Problem, tables: LossTables) -> int | None:
             distance = losses[np.triu_indices(len(losses), 1)]
             if len(losses) < 3 or 2 * distance.min() >= distance.max():
                 continue
-            if len(losses) > _TRIPLES or _has_triple(losses, LOSS_RELATIVE * distance.max()):
+            if len(losses) > _TRIPLES:
                 return int(column)
+            slack = LOSS_RELATIVE * distance.max()
+            for middle in range(1, len(losses) - 1):
+                cut = losses[:middle, middle, None] + losses[middle, middle + 1 :]
+                if (losses[:middle, middle + 1 :] > cut + slack).any():
+                    return int(column)
     return None
-
-
-def _has_triple(losses: Floats, slack: float) -> bool:
-    """Return whether some range costs more than the two into which a value cuts it."""
-    for middle in range(1, len(losses) - 1):
-        cut = losses[:middle, middle, None] + losses[middle, middle + 1 :]
-        if (losses[:middle, middle + 1 :] > cut + slack).any():
-            return True
-    return False

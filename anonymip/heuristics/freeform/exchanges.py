@@ -143,8 +143,7 @@ def _fill_costs(
 def _cycles(before: Codes, after: Ints) -> Ints:
     """Return (n,) numbers of the groups of sets that exchange originals among themselves."""
     n = len(before)
-    owner = np.empty(n, np.int64)
-    owner[before] = np.arange(n)
+    owner = np.argsort(before)
     graph = csr_array((np.ones(n, np.int8), owner[after], np.arange(n + 1)), (n, n))
     return connected_components(graph, directed=False)[1].astype(np.int64)
 

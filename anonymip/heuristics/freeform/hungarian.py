@@ -59,14 +59,6 @@ def hungarian(
             "hungarian gives all records one degree, and the problem asks for several",
             remedy="Use greedy, sort-greedy or min-cost-flow",
         )
-    if rounds.reciprocal:
-        stopped = grow_pairs(rounds, partial(_pair_by_assignment, new_costs(rounds)))
-    else:
-        stopped = _assign_rounds(rounds)
-    return rounds.finish(stopped, {"reciprocal": rounds.reciprocal})
-
-
-def _assign_rounds(rounds: Rounds) -> Stopped | None:
     costs, duals = new_costs(rounds), None
 
     def match(_: Ints, phase: str) -> Stopped | None:
@@ -78,7 +70,11 @@ def _assign_rounds(rounds: Rounds) -> Stopped | None:
                 add(rounds.cover, i, int(columns[i]))
         return stopped
 
-    return rounds.run(match)
+    if rounds.reciprocal:
+        stopped = grow_pairs(rounds, partial(_pair_by_assignment, costs))
+    else:
+        stopped = rounds.run(match)
+    return rounds.finish(stopped, {"reciprocal": rounds.reciprocal})
 
 
 def _pair_by_assignment(

@@ -160,25 +160,21 @@ class Growth:
             reason = budget.stop_reason()
             if reason is not None:
                 return reason
-            while self._connect_one(original, component):
+            while True:
+                holders = _consistent(self._cells, original, False)
+                effective = component[holders] == component[original]
+                if np.count_nonzero(effective) >= self._k:
+                    break
+                others = holders[~effective]
+                costs = np.array([increase(self._states, original, other) for other in others])
+                best = int(costs.argmin())
+                _check(costs[best] < np.inf)
+                take(self._states, original, others[best])
+                widen(self._cells, original, others[best])
+                self._rows[original] = self._row(original)
                 component = components(self.cover())
             budget.report(phase, done=original + 1, total=self._n)
         return None
-
-    def _connect_one(self, original: int, component: Codes) -> bool:
-        """Make one more match of an original effective; return whether it was needed."""
-        holders = _consistent(self._cells, original, False)
-        effective = component[holders] == component[original]
-        if np.count_nonzero(effective) >= self._k:
-            return False
-        others = holders[~effective]
-        costs = np.array([increase(self._states, original, other) for other in others])
-        best = int(costs.argmin())
-        _check(costs[best] < np.inf)
-        take(self._states, original, others[best])
-        widen(self._cells, original, others[best])
-        self._rows[original] = self._row(original)
-        return True
 
     def _row(self, i: int) -> Codes:
         return _consistent(self._cells, i, True).astype(np.int32)

@@ -90,9 +90,9 @@ def _ways(problem: Problem, effort: str, budget: Budget) -> Iterator[Callable[[]
     if problem.compiled.monotone and not one_sided:
         sets = _least_sets(problem, effort, budget)
     if not isinstance(problem.recoding, KOne):
-        yield lambda: _wide(problem, sets, budget)
+        yield lambda: _nearest(problem, sets, True, budget)
     if not one_sided:
-        yield lambda: _nearest(problem, sets, budget)
+        yield lambda: _nearest(problem, sets, False, budget)
         return
     for by_loss in (False, True):
         growth = Growth(problem, by_loss=by_loss)
@@ -102,20 +102,11 @@ def _ways(problem: Problem, effort: str, budget: Budget) -> Iterator[Callable[[]
 _Sets = dict[int, Ints]
 
 
-def _nearest(problem: Problem, sets: _Sets | None, budget: Budget) -> _Found:
-    """Return the sets of k that lose least, and whoever is not hidden in more of them."""
-    growth, stopped = Growth(problem, by_loss=False), None
-    if sets is None:
-        stopped = growth.expand(budget)
-    else:
-        growth.take_all(sets)
-    if not isinstance(problem.recoding, KOne):
-        stopped = stopped or growth.hide(budget)
-    return _finished(growth, stopped)
+def _nearest(problem: Problem, sets: _Sets | None, wide: bool, budget: Budget) -> _Found:
+    """Return the sets of k that lose least, and whoever is not hidden in more of them.
 
-
-def _wide(problem: Problem, sets: _Sets | None, budget: Budget) -> _Found:
-    """Return k - 1 records that cover everything, all others in sets of their own or exact."""
+    If `wide`, k - 1 records cover everything; the others are exact where they need no k.
+    """
     growth, stopped = Growth(problem, by_loss=False), None
     if sets is None and isinstance(problem.recoding, OneK):
         sets = {i: np.array([i]) for i in range(problem.n)}
@@ -123,8 +114,11 @@ def _wide(problem: Problem, sets: _Sets | None, budget: Budget) -> _Found:
         stopped = growth.expand(budget)
     else:
         growth.take_all(sets)
-    growth.take_all(dict.fromkeys(_widest(problem, sets), np.arange(problem.n)))
-    return _finished(growth, stopped or growth.hide(budget))
+    if wide:
+        growth.take_all(dict.fromkeys(_widest(problem, sets), np.arange(problem.n)))
+    if not isinstance(problem.recoding, KOne):
+        stopped = stopped or growth.hide(budget)
+    return _finished(growth, stopped)
 
 
 def _widest(problem: Problem, sets: _Sets | None) -> list[int]:

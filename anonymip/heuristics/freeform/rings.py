@@ -177,8 +177,7 @@ def rings_in_classes(problem: Problem, classes: Classes, size: int, budget: Budg
     `size` records or more, none left out. `budget`: of the curve. Raises NoSolution if there are no
     such parts.
     """
-    rank = np.empty(problem.n, np.int64)
-    rank[find_order(problem, "hilbert", budget)] = np.arange(problem.n)
+    rank = np.argsort(find_order(problem, "hilbert", budget))
     first = np.full(int(classes.labels.max()) + 1, problem.n)
     np.minimum.at(first, classes.labels, rank)
     order = np.lexsort((rank, first[classes.labels]))

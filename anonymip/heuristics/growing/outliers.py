@@ -140,8 +140,7 @@ def _leaving_classes(
 def _joining(problem: Problem, labels: Ints, records: Ints) -> Floats:
     """Return by how much the loss of a class near each record rises at least if it joins."""
     order = variance_order(problem, Budget())
-    rank = np.empty(problem.n, np.int64)
-    rank[order] = np.arange(problem.n)
+    rank = np.argsort(order)
     held = order[labels[order] != SUPPRESSED]
     members = {int(labels[group[0]]): group.tolist() for group in Classes(labels).groups()}  # type: ignore[arg-type]
     places = np.searchsorted(rank[held], rank[records])

@@ -152,9 +152,7 @@ class _Repair:
         self._living, self._anchors = np.empty(0, np.int64), np.empty(0, np.int64)
         self._looked_up = 0
         self.near = NUMBERS.classes
-        order = variance_order(problem, budget)
-        self._rank = np.empty(problem.n, np.int64)
-        self._rank[order] = np.arange(problem.n)
+        self._rank = np.argsort(variance_order(problem, budget))
 
     def break_up(self) -> None:
         """Take out of each class that breaks a limit the records that do not fit the others."""

@@ -67,7 +67,15 @@ def pattern_greedy(
     """
     watch, budget = Stopwatch(), budget or Budget()
     recoding = recoding_of(problem)
-    _refuse_options(recoding, mode, orders)
+    if mode not in _MODES:
+        raise unknown_name("mode", mode, _MODES)
+    if mode == "paper" and not recoding.suppression:
+        raise InputError(
+            "the paper's mode suppresses the records left, and the recoding does not allow it",
+            remedy=f"Allow {argument('suppression', True)}, or use the mode strict",
+        )
+    if orders < 1:
+        raise InputError(f"orders is {orders}", remedy="Give at least 1")
     if problem.is_capped:
         again = partial(pattern_greedy, mode=mode, orders=orders, seed=seed)
         # The mode of the paper looks at no price.
@@ -166,18 +174,6 @@ def _allowed(problem: Problem, found: Solution, assignment: Assignment) -> list[
         return [released(problem, replace(found, assignment=assignment), bounds)]
     except InvalidAssignment:
         return []
-
-
-def _refuse_options(recoding: PatternGuided, mode: str, orders: int) -> None:
-    if mode not in _MODES:
-        raise unknown_name("mode", mode, _MODES)
-    if mode == "paper" and not recoding.suppression:
-        raise InputError(
-            "the paper's mode suppresses the records left, and the recoding does not allow it",
-            remedy=f"Allow {argument('suppression', True)}, or use the mode strict",
-        )
-    if orders < 1:
-        raise InputError(f"orders is {orders}", remedy="Give at least 1")
 
 
 @dataclass(frozen=True, eq=False)

@@ -126,9 +126,8 @@ def _share_diversely(
     if not len(large):
         return
     within = np.isin(labels, large)
-    number = np.full(groups, -1, np.int64)
-    number[large] = np.arange(len(large))
-    met = diversity.kept_by(problem.microdata, left[within], number[labels[within]], len(large))
+    numbers = np.searchsorted(large, labels[within])
+    met = diversity.kept_by(problem.microdata, left[within], numbers, len(large))
     chosen = large[met]
     if single and len(chosen):
         chosen = chosen[np.argmax(sizes[chosen])][None]

@@ -50,10 +50,10 @@ from anonymip.models.parts.set_columns import (
     read_chosen,
     refuse_other_recodings,
     set_chosen,
+    terms_of_row,
     too_many_sets,
 )
 from anonymip.problem import Problem
-from anonymip.recodings import EquivalenceClasses
 from anonymip.recodings.rules.diversity import Units
 from anonymip.runtime.arrays import Floats, Ints
 
@@ -68,8 +68,7 @@ class SetContext:
     @property
     def suppression(self) -> bool:
         """Whether records may be suppressed."""
-        recoding = self.problem.recoding
-        return isinstance(recoding, EquivalenceClasses) and recoding.suppression
+        return bool(getattr(self.problem.recoding, "suppression", False))
 
     @property
     def price(self) -> float:
@@ -157,12 +156,6 @@ def _add_columns(model: pyo.ConcreteModel) -> None:
         )
 
 
-def _terms(model: pyo.ConcreteModel, incidence: csr_array, row: int) -> tuple[list[float], Any]:
-    """Return coefficients and variables of the sets in a row of a (t, c) matrix."""
-    part = slice(incidence.indptr[row], incidence.indptr[row + 1])
-    return incidence.data[part].tolist(), [model.chosen[c] for c in incidence.indices[part]]
-
-
 def _add_cover(model: pyo.ConcreteModel) -> None:
     context: SetContext = model.context
     rows, incidence = context.sets.rows, context.sets.incidence.tocsr()
@@ -175,7 +168,7 @@ def _add_cover(model: pyo.ConcreteModel) -> None:
     )
 
     def cover(model: Any, first: int) -> Any:
-        coefficients, variables = _terms(model, incidence, place[first])
+        coefficients, variables = terms_of_row(model, incidence, place[first])
         if context.suppression:
             coefficients, variables = [*coefficients, 1.0], [*variables, model.suppress[first]]
         if first in model.uncovered:
@@ -213,7 +206,7 @@ def _add_averages(model: pyo.ConcreteModel) -> None:
     paid = csr_array(context.sets.incidence.multiply(context.sets.losses[None, :]))
 
     def average(model: Any, first: int) -> Any:
-        coefficients, variables = _terms(model, paid, place[first])
+        coefficients, variables = terms_of_row(model, paid, place[first])
         if context.suppression:
             coefficients = [*coefficients, context.price]
             variables = [*variables, model.suppress[first]]

@@ -62,36 +62,23 @@ class CoverContext(Context):
             "Use a heuristic that accepts it, or an objective that is such a sum",
         )
         plain = Context.of(problem, integer_ends)
-        context = cls(
-            plain.problem,
-            plain.ranges,
-            plain.sets,
-            plain.ancestors,
-            plain.integer_ends,
-            plain.scaling,
-            own_record,
-            ranges,
-        )
-        context._refuse_unfit()
-        return context
-
-    def _refuse_unfit(self) -> None:
-        recoding, n = self.problem.recoding, self.problem.n
+        context = cls(**vars(plain), own_record=own_record, range_rows=ranges)
         # Sets of one size, in any number, make a perfect matching of equals.
-        one_size = len(np.unique(self.least_sizes)) == 1 and not self.is_reciprocal
-        uniform = self.is_regular and one_size and not self.suppression
-        if self.own_record == "free" and not uniform:
+        one_size = len(np.unique(context.least_sizes)) == 1 and not context.is_reciprocal
+        uniform = context.is_regular and one_size and not context.suppression
+        if own_record == "free" and not uniform:
             raise InputError(
                 "free own records need sets of one size that need not be reciprocal, and a row of "
                 "each record",
                 remedy="Use own_record fixed",
             )
-        if isinstance(recoding, KConcealment) and n > MOST_CONCEALED:
+        if isinstance(recoding, KConcealment) and problem.n > MOST_CONCEALED:
             raise InputError(
-                f"the model of k-concealment is not reliable for {n} records; the limit is "
+                f"the model of k-concealment is not reliable for {problem.n} records; the limit is "
                 f"{MOST_CONCEALED}",
                 remedy="Use Freeform, whose releases are k-concealed too, or fewer records",
             )
+        return context
 
     @property
     def is_regular(self) -> bool:

@@ -43,6 +43,7 @@ from anonymip.models.parts.set_columns import (
     read_chosen,
     refusal_of_sets,
     set_chosen,
+    terms_of_row,
 )
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
@@ -156,9 +157,7 @@ def _add_columns(model: pyo.ConcreteModel) -> None:
 
     def cover(model: pyo.ConcreteModel, first: int) -> object:
         t = int(rows.type_of[first])
-        part = slice(incidence.indptr[t], incidence.indptr[t + 1])
-        chosen = [model.chosen[c] for c in incidence.indices[part]]
-        often = incidence.data[part].tolist()
+        often, chosen = terms_of_row(model, incidence, t)
         if suppression:
             chosen, often = [*chosen, model.suppress[first]], [*often, float(degree)]
         if not chosen:

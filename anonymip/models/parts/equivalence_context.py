@@ -15,7 +15,6 @@ from anonymip.objectives.language.tables import LossTables, effects_of_cells, sq
 from anonymip.problem import Problem
 from anonymip.recodings import Cap
 from anonymip.recodings.rules.limits import conflicts
-from anonymip.recodings.suppression import PricedSuppression
 from anonymip.runtime.arrays import Codes, Flags, Floats
 
 #: Ends of at most this magnitude, in columns at least as wide as the second number, are measured
@@ -98,8 +97,7 @@ class Context:
     @property
     def suppression(self) -> bool:
         """Whether records may be suppressed."""
-        recoding = self.problem.recoding
-        return isinstance(recoding, PricedSuppression) and recoding.suppression
+        return bool(getattr(self.problem.recoding, "suppression", False))
 
     @property
     def values(self) -> int:

@@ -7,6 +7,7 @@ these.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -69,39 +70,22 @@ def add_cell_variables(model: pyo.ConcreteModel) -> None:
         bounds=lambda _, i, j: (float(values[i, j]), float(high[j])),
         doc="upper end published for a record, shifted and scaled",
     )
-    _add_ends(model)
+    # The ends in the units of the attributes have names of their own.
+    scaling = context.scaling
+    for end in ("lower", "upper"):
+
+        def rule(model: Any, i: int, j: int, end: str = end) -> Any:
+            scaled = getattr(model, f"scaled_{end}")[i, j]
+            return linear(float(scaling.origin[j]), [float(scaling.unit[j])], [scaled])
+
+        doc = f"{end} end published for a record [unit of the attribute]"
+        model.add_component(end, pyo.Expression(model.rows, model.ranges, rule=rule, doc=doc))
     model.included = pyo.Var(
         model.rows,
         model.attribute_values,
         bounds=lambda _, i, j, h: (1.0 if microdata.codes[i, j] == h else 0.0, 1.0),
         doc="whether the set published for a record holds a value",
     )
-    _add_reaches(model)
-
-
-def _add_ends(model: pyo.ConcreteModel) -> None:
-    """Give the ends in the units of the attributes names of their own."""
-    scaling = model.context.scaling
-    for end in ("lower", "upper"):
-        scaled = getattr(model, f"scaled_{end}")
-
-        def rule(model: Any, i: int, j: int, scaled: Any = scaled) -> Any:
-            return linear(float(scaling.origin[j]), [float(scaling.unit[j])], [scaled[i, j]])
-
-        model.add_component(
-            end,
-            pyo.Expression(
-                model.rows,
-                model.ranges,
-                rule=rule,
-                doc=f"{end} end published for a record [unit of the attribute]",
-            ),
-        )
-
-
-def _add_reaches(model: pyo.ConcreteModel) -> None:
-    context = model.context
-    codes = context.problem.microdata.codes
     model.reaches = pyo.Var(
         model.ancestors,
         bounds=(0.0, 1.0),
@@ -111,11 +95,7 @@ def _add_reaches(model: pyo.ConcreteModel) -> None:
         (i, one.attribute, lower, higher)
         for i in range(context.problem.n)
         for one in context.ancestors
-        for lower, higher in zip(
-            one.chains[codes[i, one.attribute]],
-            one.chains[codes[i, one.attribute]][1:],
-            strict=False,
-        )
+        for lower, higher in pairwise(one.chains[microdata.codes[i, one.attribute]])
     ]
     model.on_the_way = pyo.Constraint(
         steps,

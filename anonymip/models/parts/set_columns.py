@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
 from anonymip.enumeration import ClusterSets, enumerate_sets
@@ -98,6 +99,12 @@ def often_at_most(sets: ClusterSets, times: int = 1) -> Ints:
         return np.empty(0, np.int64)
     often = times * sets.rows.counts[sets.types] // sets.counts
     return np.asarray(np.minimum.reduceat(often, sets.offsets[:-1]), np.int64)
+
+
+def terms_of_row(model: Any, incidence: csr_array, row: int) -> tuple[list[float], list[Any]]:
+    """Return coefficients and variables of the sets in a row of a (t, c) matrix."""
+    part = slice(incidence.indptr[row], incidence.indptr[row + 1])
+    return incidence.data[part].tolist(), [model.chosen[c] for c in incidence.indices[part]]
 
 
 def set_chosen(model: Any, groups: Sequence[NDArray[np.integer]]) -> Ints | None:

@@ -124,11 +124,16 @@ def tabulate(
         high = expression.linear.get((attribute, "upper"), 0.0)
         slope = expression.linear.get((attribute, "count"), 0.0)
         read = {kind for term in terms for _, kind in term.basis()}
-        if domains.trees[attribute] is not None:
-            size = len(leaves[attribute])
+        tree, leaf = domains.trees[attribute], leaves[attribute]
+        if tree is not None:
+            size = len(leaf)
             large = size**2 > LARGEST_NODE_TABLE and size > _FEW_LEVELS
-            read_nodes = _neighbour_losses if large else _node_losses
-            losses = read_nodes(attribute, expression, terms, domains, leaves[attribute])
+            if large:
+                losses = _neighbour_losses(attribute, expression, terms, domains, leaf)
+            else:
+                # Of the lowest node over the levels from the first to the second.
+                nodes = tree.common_ancestors(leaf[:, None], leaf[None, :])
+                losses = _losses_of_nodes(attribute, expression, terms, domains, nodes)
             exact = _shared_exact(losses[0] if large else np.diagonal(losses))
             constants.append(exact)
             if (losses != exact).any():
@@ -235,16 +240,6 @@ def _capped_widths(
     if isinstance(most, Expression) or term.factor < 0 or not 0 < most <= apart:
         return None
     return np.array([*numbers, term.factor * slope, term.factor * most])
-
-
-def _node_losses(
-    attribute: int, expression: Expression, terms: list[Nonlinear], domains: Domains, leaf: Ints
-) -> Floats:
-    """Return (L, L) losses of the lowest node over the levels from the first to the second."""
-    tree = domains.trees[attribute]
-    assert tree is not None
-    nodes = tree.common_ancestors(leaf[:, None], leaf[None, :])
-    return _losses_of_nodes(attribute, expression, terms, domains, nodes)
 
 
 def _neighbour_losses(
@@ -405,12 +400,9 @@ def first_decrease(tables: LossTables) -> int | None:
     for p, column in enumerate(tables.pair_columns):
         if tables.pair_strides[p] <= 0:
             continue  # only rising losses are kept this way
-        losses, size = square_losses(tables, p), int(tables.pair_sizes[p])
-        wider_up = np.diff(losses, axis=1)[np.triu_indices(size - 1)] if size > 1 else np.empty(0)
-        falls_down = (
-            np.diff(losses, axis=0)[:, 1:][np.triu_indices(size - 1)] if size > 1 else np.empty(0)
-        )
-        if np.any(wider_up < 0) or np.any(falls_down > 0):
+        losses, ranges = square_losses(tables, p), np.triu_indices(int(tables.pair_sizes[p]) - 1)
+        wider_up, falls_down = np.diff(losses, axis=1), np.diff(losses, axis=0)[:, 1:]
+        if np.any(wider_up[ranges] < 0) or np.any(falls_down[ranges] > 0):
             return int(column)
     return None
 
