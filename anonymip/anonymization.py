@@ -352,10 +352,9 @@ COSTS = PublishingCosts()
 def before_publishing(problem: Problem, whole: Budget, clock: MachineClock) -> Budget:
     """Return the part of a budget that solving has.
 
-    `problem`: what will be published. `whole`: what reading, solving and publishing have together.
-    `clock`: since the time limit began: has seen how busy the machine is. Warns ReleaseWarning if
-    reading and publishing leave solving less than a tenth of the time limit, which it then has all
-    the same.
+    `whole`: what reading, solving and publishing have together. `clock`: since the time limit
+    began: has seen how busy the machine is. Warns ReleaseWarning if reading and publishing leave
+    solving less than a tenth of the time limit, which it then has all the same.
     """
     if whole.deadline is None:
         return whole

@@ -64,10 +64,7 @@ class Classes(Frozen):
     def from_groups(cls, groups: Iterable[ArrayLike], n: int) -> Classes:
         """Return the classes of the given groups of records; records in none are suppressed.
 
-        Raises
-        ------
-        InvalidAssignment
-            If a record is named twice or is not a record.
+        Raises InvalidAssignment if a record is named twice or is not a record.
         """
         labels = np.full(n, SUPPRESSED, np.int64)
         for number, group in enumerate(groups):
@@ -168,16 +165,9 @@ class Cover(Frozen):
     def of(cls, matches: ArrayLike | Sequence[ArrayLike]) -> Cover:
         """Return the cover of the given matches.
 
-        Parameters
-        ----------
-        matches
-            For each published record the original records of its set: (n, k) integers, or a
-            sequence of vectors.
-
-        Raises
-        ------
-        InvalidAssignment
-            If a set names something else than records, or a record twice.
+        `matches`: for each published record the original records of its set: (n, k) integers, or a
+        sequence of vectors. Raises InvalidAssignment if a set names something else than records, or
+        a record twice.
         """
         if isinstance(matches, np.ndarray) and matches.ndim == 2:
             n, k = matches.shape
@@ -191,16 +181,8 @@ class Cover(Frozen):
     def joined(cls, n: int, pieces: Iterable[tuple[Ints, Cover]]) -> Cover:
         """Return the cover of n records that disjoint pieces are together.
 
-        Parameters
-        ----------
-        n
-            Number of records; those of no piece have empty sets.
-        pieces
-            Records and their cover; record i of the cover is the i-th of them.
-
-        Notes
-        -----
-        Complexity: O(n + members).
+        `n`: number of records; those of no piece have empty sets. `pieces`: records and their
+        cover; record i of the cover is the i-th of them. Complexity: O(n + members).
         """
         pieces = list(pieces)
         sizes = np.zeros(n, np.int64)
@@ -217,10 +199,7 @@ class Cover(Frozen):
     def of_classes(cls, classes: Classes) -> Cover:
         """Return the cover that publishes each record with its whole class.
 
-        Raises
-        ------
-        InvalidAssignment
-            If a record is suppressed.
+        Raises InvalidAssignment if a record is suppressed.
         """
         if classes.suppressed:
             raise InvalidAssignment(
@@ -276,10 +255,7 @@ class Cover(Frozen):
     def matches(self) -> Codes:
         """(n, k) sets as one array, ascending.
 
-        Raises
-        ------
-        InvalidAssignment
-            If the sets differ in size.
+        Raises InvalidAssignment if the sets differ in size.
         """
         if len(np.unique(self.sizes)) > 1:
             record = int(np.argmax(self.sizes != self.sizes[0]))

@@ -52,7 +52,7 @@ def argument(name: str, value: object = None, *, option: str | None = None) -> s
 def did_you_mean(name: object, known: Iterable[str], then: str = "") -> str:
     """Return a question with the known names that are much like one that is not, if there are any.
 
-    `name`: as given. `known`: all that there are. `then`: follows the question, or stands alone.
+    `known`: all that there are. `then`: follows the question, or stands alone.
 
     >>> did_you_mean("mondrain", ["mondrian", "hilbert"])
     "Did you mean 'mondrian'?"
@@ -118,9 +118,8 @@ class InputError(AnonymipError, ValueError):
 def unknown_name(what: str, name: object, known: Iterable[str], *, more: str = "") -> InputError:
     """Return the error for a name that is none of the known ones.
 
-    `what`: it would be the name of: ``"method"``. `name`: as given. `known`: all that there are,
-    which the remedy lists where they are few or none is much alike. `more`: what else can be given,
-    behind the list.
+    `what`: it would be the name of: ``"method"``. `known`: all that there are, which the remedy
+    lists where they are few or none is much alike. `more`: what else can be given, behind the list.
     """
     listed = tuple(known)
     between = " or " if len(listed) == 2 and not more else ", "

@@ -78,18 +78,10 @@ class Anonymizer:
     def fit(self, X: Any, y: object = None) -> Anonymizer:  # noqa: N803 scikit-learn's name
         """Anonymize a table.
 
-        Parameters
-        ----------
-        X
-            The table: a data frame, as `anonymize` takes it, or an array of shape (n, m), whose
-            columns are called ``x0``, ``x1`` and so on.
-        y
-            Not looked at.
-
-        Raises
-        ------
-        InputError, NoSolution, VerificationFailed
-            As `anonymize` does; if a record would be left out, since its row would be missing.
+        `X`: the table: a data frame, as `anonymize` takes it, or an array of shape (n, m), whose
+        columns are called ``x0``, ``x1`` and so on. `y`: not looked at. Raises InputError,
+        NoSolution, VerificationFailed as `anonymize` does; if a record would be left out, since its
+        row would be missing.
         """
         table = _table(X)
         beside = self.settings or {}

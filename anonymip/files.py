@@ -56,12 +56,12 @@ class Outputs:
     def stage(self, target: Path, *, public: bool = False, last: bool = False) -> Path:
         """Return a new file beside the place of an output, to write the output to.
 
-        Folders that are missing are made; of a block that fails they are removed again. `target`:
-        the file meant. A link is written through: what it points to is replaced, and the link
-        stays. `public`: whether it is made to be given away, and so may be opened by whom the umask
-        lets; otherwise by its owner alone. `last`: whether it is put in place after the others,
-        which otherwise keep their order. Raises InputError if the folder cannot be made or written
-        to, the name is too long, or a folder, a device, a pipe or a socket lies there.
+        Folders that are missing are made; of a block that fails they are removed again. A link is
+        written through: what it points to is replaced, and the link stays. `public`: whether it is
+        made to be given away, and so may be opened by whom the umask lets; otherwise by its owner
+        alone. `last`: whether it is put in place after the others, which otherwise keep their
+        order. Raises InputError if the folder cannot be made or written to, the name is too long,
+        or a folder, a device, a pipe or a socket lies there.
         """
         place = _place_of(target)
         temporary, handle = _temporary(target, place, self._stack)

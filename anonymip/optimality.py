@@ -27,10 +27,10 @@ def proves_optimal(
     it: a large constant must not make different losses look alike. Nor may it be as much as one
     more value in a cell costs, since values may lie nearer to each other than that. What rounding
     may hide is counted as if it were there; so where all differences drown in it nothing is proven,
-    unless the release loses no more than the exact table. `problem`: what is asked. `objective,
-    bound`: of the release, and of all. `strict`: whether the bound comes from plain arithmetic,
-    which has no tolerances but rounding. `description`: of the release; asked for where its loss is
-    as good as that of the exact table.
+    unless the release loses no more than the exact table. `objective, bound`: of the release, and
+    of all. `strict`: whether the bound comes from plain arithmetic, which has no tolerances but
+    rounding. `description`: of the release; asked for where its loss is as good as that of the
+    exact table.
     """
     if not closes_gap(objective, bound):
         return False

@@ -147,14 +147,9 @@ class Solution(Frozen):
     ) -> Solution:
         """Check an assignment, recompute its loss and return the solution.
 
-        The status says optimal exactly if the bound closes the gap, whatever `stopped` says.
-
-        Raises
-        ------
-        InvalidAssignment
-            If the assignment breaks a rule of the recoding.
-        AnonymipError
-            If the bound exceeds the loss, which disproves the bound.
+        The status says optimal exactly if the bound closes the gap, whatever `stopped` says. Raises
+        InvalidAssignment if the assignment breaks a rule of the recoding. Raises AnonymipError if
+        the bound exceeds the loss, which disproves the bound.
         """
         problem.recoding.check(problem, assignment)
         description = problem.recoding.describe(problem, assignment)
@@ -178,10 +173,7 @@ class Solution(Frozen):
     def with_bound(self, bound: Bound) -> Solution:
         """Return the solution with the better of its bound and `bound`.
 
-        Raises
-        ------
-        AnonymipError
-            If the bound exceeds the loss, which disproves the bound.
+        Raises AnonymipError if the bound exceeds the loss, which disproves the bound.
         """
         excess = bound.value - self.objective
         if excess > 0:

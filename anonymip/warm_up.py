@@ -96,9 +96,9 @@ def warm_up(
     """Compile the kernels of some runs, in processes that compile different ones.
 
     `runs`: names of methods, ``"bound"``, and ``"dual-ascent"`` for the bounds of large tables;
-    none means the usual ones. `jobs`: processes. `progress`: hears how many kernels are compiled.
-    Raises InputError if there is no such method, the number of processes is not positive, or there
-    is no place to keep kernels. Interrupted if the user stopped it; what is compiled stays.
+    none means the usual ones. `jobs`: processes. Raises InputError if there is no such method, the
+    number of processes is not positive, or there is no place to keep kernels. Interrupted if the
+    user stopped it; what is compiled stays.
     """
     names = tuple(runs) or usual_runs()
     purpose = " and ".join(runs) if runs else USUAL
@@ -136,8 +136,8 @@ def prepare(
 ) -> None:
     """Compile in two processes what runs would compile in this one, where that takes long.
 
-    `runs`: as of :func:`warm_up`. `progress`: hears how many kernels are compiled. `limited`:
-    whether a time limit holds, which the processes would not hear of: then it is left to the runs.
+    `limited`: whether a time limit holds, which the processes would not hear of: then it is left to
+    the runs.
     """
     names = sorted(set(runs))
     left = None if limited or workers_of(0) < 2 else kernels_left(names)

@@ -31,12 +31,8 @@ def show(page: Page) -> None:
             again = say("choice.again" if points else "choice.start")
             button(again, lambda: page.act(session.make_curve), go=not points)
             if points:
-                button(say("question.make"), lambda: _make(page), go=True)
-
-
-def _make(page: Page) -> None:
-    if page.act(page.session.make_release):
-        page.go("release")
+                make = partial(page.act_and_go, session.make_release, "release")
+                button(say("question.make"), make, go=True)
 
 
 def _take(page: Page, k: int) -> None:

@@ -39,8 +39,8 @@ _HEADERS = (
 class Guard:
     """Lets requests with the token through to an application, and answers all others itself.
 
-    `app`: what is guarded. `port`: where the server listens. `token`: the secret. `once`: another
-    one that lets in once, for an address that others may see, as the words of a program are seen.
+    `port`: where the server listens. `once`: another one that lets in once, for an address that
+    others may see, as the words of a program are seen.
     """
 
     def __init__(self, app: App, port: int, token: str, once: str = "") -> None:

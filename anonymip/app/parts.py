@@ -45,6 +45,11 @@ class Page:
         """Show a step."""
         self.tabs.set_value(step)
 
+    def act_and_go(self, what: Callable[..., Any], step: str) -> None:
+        """Do something for the user, and show a step if it went."""
+        if self.act(what):
+            self.go(step)
+
 
 def heading(text: str, level: int = 2) -> None:
     """Show a heading."""

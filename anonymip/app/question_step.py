@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from html import escape
 from typing import Any
@@ -60,11 +59,10 @@ class _Question:
             heading(say("question.rules"), 3)
             self._rules()
         with ui.element("div").classes("line"):
-            session = self._page.session
-            button(
-                say("question.make"), lambda: self._leave(session.make_release, "release"), go=True
-            )
-            button(say("question.curve"), lambda: self._page.go("choice"))
+            page = self._page
+            make = partial(page.act_and_go, page.session.make_release, "release")
+            button(say("question.make"), make, go=True)
+            button(say("question.curve"), partial(page.go, "choice"))
 
     @ui.refreshable_method
     def same(self) -> None:
@@ -75,10 +73,6 @@ class _Question:
         name, table, schema = session.next_name(), str(session.table), "schema.toml"
         code(say("question.command"), asked.command(table, schema, name))
         code(say("question.python"), asked.python(table, schema, name))
-
-    def _leave(self, begin: Callable[[], None], step: str) -> None:
-        if self._page.act(begin):
-            self._page.go(step)
 
     def _set(self, name: str, value: Any) -> None:
         setattr(self._asked, name, value)
@@ -158,11 +152,7 @@ class _Question:
         told(say("question.suppressed_hint" if limited else "question.suppressed_none"), "soft")
         if not has_sensitive:
             told(say("question.no_sensitive"), "soft")
-        ui.checkbox(
-            say("question.weighted"),
-            value=asked.weighted,
-            on_change=self._set_weighted,
-        )
+        ui.checkbox(say("question.weighted"), value=asked.weighted, on_change=self._set_weighted)
         if asked.weighted:
             told(say("question.weights"), "soft")
             with ui.element("div").classes("fields broad"):

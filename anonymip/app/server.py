@@ -60,24 +60,12 @@ for _ in range(100):
 """
 
 
-def _remover(folder: Path) -> subprocess.Popen[bytes]:
-    """Start a process that removes a folder when its input closes, however this process ends."""
-    return subprocess.Popen(
-        [sys.executable, "-I", "-c", _REMOVING, str(folder)],
-        stdin=subprocess.PIPE,
-        start_new_session=True,
-    )
-
-
 def serve(port: int, tell: Callable[[str], None], *, opens: bool) -> None:
     """Serve the page until the process is told to end.
 
-    `port`: 0 for any that is free. `tell`: hears the address. `opens`: whether a browser is opened.
+    `port`: 0 for any that is free. `tell`: hears the address.
 
-    Raises
-    ------
-    InputError
-        If NiceGUI is not installed, or the port is taken.
+    Raises InputError if NiceGUI is not installed, or the port is taken.
     """
     if importlib.util.find_spec("nicegui") is None:
         raise missing_extra("app", "the page needs NiceGUI")
@@ -96,7 +84,12 @@ def serve(port: int, tell: Callable[[str], None], *, opens: bool) -> None:
     port = listener.getsockname()[1]
     token, once = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
     folder = Path(tempfile.mkdtemp(prefix="anonymip-app-"))
-    remover = _remover(folder)
+    # Removes the folder when its input closes, however this process ends.
+    remover = subprocess.Popen(
+        [sys.executable, "-I", "-c", _REMOVING, str(folder)],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
     # What is uploaded passes through temporary files: they lie in there too.
     before, tempfile.tempdir = tempfile.tempdir, str(folder)
     try:

@@ -168,11 +168,7 @@ class _Card:
             put = partial(self._change, self._session.set_role, self._name)
             selection(say("card.role", name=self._name), words("roles"), role, put)
             told(
-                say(
-                    "table.why",
-                    role=words("roles")[column["role"]],
-                    why=capital(column["why"]),
-                ),
+                say("table.why", role=words("roles")[column["role"]], why=capital(column["why"])),
                 "soft",
             )
             if is_asked:

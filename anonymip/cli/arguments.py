@@ -80,9 +80,9 @@ def told(context: typer.Context) -> str:
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes the options of its groups one by one.
 
-    `command`: what runs. A parameter whose type is a dataclass stands for the options that this
-    declares, at its place: the fields with a type ``Annotated``, and those of dataclasses among its
-    fields. Other fields keep their defaults.
+    A parameter whose type is a dataclass stands for the options that this declares, at its place:
+    the fields with a type ``Annotated``, and those of dataclasses among its fields. Other fields
+    keep their defaults.
 
     Typer reads options from the signature of a function, and knows no groups of them. Its help
     shows them in the order of the signature: here those of :data:`FIRST`, then panel by panel.
@@ -236,8 +236,8 @@ class RecodingOptions:
     ) -> Recoding:
         """Return the recoding that is named; else that of rules or methods, else the default.
 
-        `*methods`: that are to solve it. `stars`: rules of stars. `default`: of an entry of the
-        library, which stands before that of methods that solve several; None for classes.
+        `*methods`: that are to solve it. `default`: of an entry of the library, which stands before
+        that of methods that solve several; None for classes.
         """
         stars = StarRules() if stars is None else stars
         name = stars.recoding_name(self.recoding, methods)
@@ -342,8 +342,8 @@ class Keeping:
     def of(cls, method: str, given: Path | None, resume: bool, output: Path | None) -> Keeping:
         """Return what the arguments mean.
 
-        `method`: what runs; where no checkpoints are kept, none lies beside the output. `given,
-        resume`: the arguments. `output`: the file that the command makes; None if it makes none.
+        `method`: what runs; where no checkpoints are kept, none lies beside the output. `output`:
+        the file that the command makes; None if it makes none.
         """
         if given is not None or output is None:
             return cls(given, given is not None, resume, _written(given))

@@ -121,8 +121,8 @@ def visible(text: str, keep: str = "\n\t") -> str:
     """Return a text whose characters all show: those that command a terminal are written out.
 
     Names of columns and files are anybody's, and reach people by way of ours: an escape would
-    recolour or rewrite what stands there, and a sign of direction turn it around. `text`: what is
-    to be printed. `keep`: characters that lay it out.
+    recolour or rewrite what stands there, and a sign of direction turn it around. `keep`:
+    characters that lay it out.
     """
     if text.isprintable():
         return text
@@ -169,9 +169,8 @@ def write_json(
 ) -> None:
     """Write a list of records to a file, or to standard output for ``-``.
 
-    `records`: what to write. `target`: file, ``-``, or None for nowhere. `outputs`: others that a
-    file is put in place with; None puts it there at once. Standard output gets the records when all
-    are.
+    `target`: file, ``-``, or None for nowhere. `outputs`: others that a file is put in place with;
+    None puts it there at once. Standard output gets the records when all are.
     """
     if target is None:
         return

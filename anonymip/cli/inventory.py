@@ -18,7 +18,6 @@ from anonymip.files import writing
 
 if TYPE_CHECKING:
     from anonymip.instances.library.catalogue import LibraryEntry
-    from anonymip.methods.acceptance import ObjectiveReport
     from anonymip.solvers import Availability
 
 
@@ -278,7 +277,12 @@ def objective(
     write_json([{"objective": name, "instance": instance, **asdict(report)}], json)
     console = human(json)
     if instance is None:
-        say(console, _made_up(report))
+        attributes = ", ".join(f"{name} {kind}" for name, kind in report.attributes.items())
+        say(
+            console,
+            f"traced on a small made-up table, since no INSTANCE is given: {attributes}\n"
+            "On your table kinds, domains and so the result may differ.\n",
+        )
     price = report.suppression_price
     lines = (
         ("tier", report.tier, _TIERS[report.tier]),
@@ -308,11 +312,3 @@ _TIERS = {
     "members": "called on the members of classes",
 }
 _AGGREGATES = {"sum": "over the records", "max": "the record that loses most"}
-
-
-def _made_up(report: ObjectiveReport) -> str:
-    attributes = ", ".join(f"{name} {kind}" for name, kind in report.attributes.items())
-    return (
-        f"traced on a small made-up table, since no INSTANCE is given: {attributes}\n"
-        "On your table kinds, domains and so the result may differ.\n"
-    )

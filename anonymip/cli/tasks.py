@@ -308,7 +308,7 @@ def stage_release(
 ) -> Release:
     """Return the release that the arguments mean, staged with its manifest and verified.
 
-    `whole`: what all of it may take. `way`: how it is solved, as :func:`anonymip.solve` takes it.
+    `way`: how it is solved, as :func:`anonymip.solve` takes it.
     """
     from anonymip.anonymization import released
     from anonymip.publishing import as_verified

@@ -51,21 +51,18 @@ def least_records(solution: Solution) -> int:
 def bands(solution: Solution, a: int, records: NDArray[np.integer]) -> list[Band]:
     """Return the bands of a quasi-identifier; none if there would be one alone.
 
-    `solution`: what is published. `a`: the attribute. `records`: those that are published, none of
-    them suppressed as a whole. Complexity: O(n log n), and the values of published sets.
+    `records`: those that are published, none of them suppressed as a whole. Complexity: O(n log n),
+    and the values of published sets.
     """
     microdata, cells, k = solution.problem.microdata, solution.description, least_records(solution)
     attribute = microdata.attributes[a]
-    starred = cells.suppressed[records, a]
+    starred, bands_of = cells.suppressed[records, a], _of_values
     if attribute.publish == "range":
         # Numbers and missing values together are published as anything.
-        beyond = microdata.beyond[a]
-        starred = starred | (
-            (cells.upper[records, a] == beyond) & (cells.lower[records, a] < beyond)
-        )
-    shown = records[~starred]
-    by_ranges = attribute.publish == "range"
-    found = (_of_numbers if by_ranges else _of_values)(solution, a, records, shown, k)
+        lower, upper, beyond = cells.lower[records, a], cells.upper[records, a], microdata.beyond[a]
+        starred = starred | ((upper == beyond) & (lower < beyond))
+        bands_of = _of_numbers
+    found = bands_of(solution, a, records, records[~starred], k)
     if len(found) < 2:
         return []
     if starred.any():

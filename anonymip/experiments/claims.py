@@ -120,8 +120,7 @@ def check(record: Mapping[str, Any]) -> Claim:
 def stage_release(entry: LibraryEntry, solution: Solution, outputs: Outputs) -> None:
     """Stage the best known release of an entry, to be read by :func:`read_claim`.
 
-    `entry`: with the loss of this release, and who found it. `solution`: the release. `outputs`:
-    where its file is staged.
+    `entry`: with the loss of this release, and who found it.
     """
     method, _, version = str(entry.loss_by).rpartition(FOUND_BY)
     record = {

@@ -106,16 +106,12 @@ class Comparison:
             if isinstance(run, ComparisonRow):
                 rows.append(row_of(run.solution))
                 continue
-            k, method, reason = run
-            named = {"k": k, "method": method, "label": method, "objective": None, "loss": None}
-            rows.append({**self._asked(), **named, "status": NOTHING, "reason": reason})
+            problem, (k, method, reason) = self.rows[0].solution.problem, run
+            asked = {"instance": self.instance, "n": problem.n, "m": problem.m}
+            asked |= {"recoding": problem.recoding.name, "objective_name": problem.objective.name}
+            asked |= {"k": k, "method": method, "label": method, "objective": None, "loss": None}
+            rows.append({**asked, "status": NOTHING, "reason": reason})
         return rows
-
-    def _asked(self) -> dict[str, Any]:
-        """Return what all rows have in common."""
-        problem = self.rows[0].solution.problem
-        names = {"recoding": problem.recoding.name, "objective_name": problem.objective.name}
-        return {"instance": self.instance, "n": problem.n, "m": problem.m, **names}
 
     def to_markdown(self) -> str:
         """Return the rows as a table in Markdown."""

@@ -62,8 +62,8 @@ def problem_of(entry: LibraryEntry) -> Problem:
 class Standing:
     """One method on one entry.
 
-    `entry`: with the best that is known, this run included. `method`: its name. `loss`: what its
-    release loses; None if it found none. `seconds`: that it took.
+    `entry`: with the best that is known, this run included. `loss`: what its release loses; None if
+    it found none.
     """
 
     entry: LibraryEntry
@@ -205,10 +205,10 @@ def measure(
 ) -> Leaderboard:
     """Run methods on entries of the library; Ctrl-C ends it with what is done so far.
 
-    `entries`: what to run them on. `methods`: names; none means all heuristics of each entry's
-    recoding. `exact`: whether to run the exact method of the recoding too. `told`: called with the
-    name of each entry before its methods are run, and with what stopped them. `progress,
-    **settings`: see :func:`anonymip.solve`; an effort or a time limit holds for each run.
+    `methods`: names; none means all heuristics of each entry's recoding. `exact`: whether to run
+    the exact method of the recoding too. `told`: called with the name of each entry before its
+    methods are run, and with what stopped them. `progress, **settings`: see :func:`anonymip.solve`;
+    an effort or a time limit holds for each run.
     """
     specs = [find_method(name) for name in methods]
     asked = {

@@ -148,14 +148,8 @@ def usefulness_of(solution: Solution) -> float:
     .. [2] R. Bredereck, A. Nichterlein, R. Niedermeier: Pattern-Guided k-Anonymity,
        Algorithms 6(4), 2013, Definitions 3 to 5.
     """
-    classes, microdata = solution.published_classes, solution.problem.microdata
-    if classes is None:
-        raise InputError(
-            "the usefulness is that of classes, and the sets of a cover overlap",
-            remedy="Give a solution by classes or patterns",
-        )
-    labels = classes.labels.astype(np.int64)
-    labels[labels == SUPPRESSED] = classes.count
+    labels, microdata = _labels(solution, "the usefulness"), solution.problem.microdata
+    labels[labels == SUPPRESSED] = labels.max() + 1
     count = int(labels.max()) + 1
     total = 0.0
     for a, attribute in enumerate(microdata.attributes):

@@ -26,9 +26,8 @@ from anonymip.runtime.arrays import Floats, Ints
 class Named:
     """A name in a plot, and the place that it is of, in the plot's own units.
 
-    `x, y`: the place. `text, size`: the name, and how large it is written. `colour, mark`: of what
-    is named: a name at the right of the plot has the mark before it, or a line to its place if
-    there is none.
+    `text, size`: the name, and how large it is written. `colour, mark`: of what is named: a name at
+    the right of the plot has the mark before it, or a line to its place if there is none.
     """
 
     x: float
@@ -41,10 +40,7 @@ class Named:
 
 @dataclass
 class Names:
-    """The names of points and lines in a figure, placed when all of it is drawn.
-
-    `figure`: where they stand.
-    """
+    """The names of points and lines in a figure, placed when all of it is drawn."""
 
     figure: Figure
     _ends: list[tuple[Axes, list[Named]]] = field(default_factory=list)
@@ -58,8 +54,7 @@ class Names:
     def at_points(self, axes: Axes, named: Sequence[Named], *, above: float = -np.inf) -> None:
         """Name points beside them, where neither points, lines nor other names are.
 
-        `axes, named`: where, and what. `above`: the height in the plot's units that no name stands
-        below.
+        `above`: the height in the plot's units that no name stands below.
         """
         if named:
             self._points.append((axes, list(named), above))

@@ -195,7 +195,7 @@ _KEYS = {"k": "k", "loss": "loss", "to optimum": "ratio", "gap": "gap", "seconds
 def runs_page(frame: pd.DataFrame, title: str) -> str:
     """Return a page about the runs of a comparison or an experiment, complete in itself.
 
-    `frame`: one row a run, with the columns of an experiment's table. `title`: of the page.
+    `frame`: one row a run, with the columns of an experiment's table.
     """
     runs = _measured(frame)
     solved = runs.dropna(subset=["shown"])
@@ -203,6 +203,9 @@ def runs_page(frame: pd.DataFrame, title: str) -> str:
     looks = looks_of(frame["label"])
     # Of one table its name is in the question.
     one = int(len(frame.drop_duplicates(_TABLE[:3])) == 1)
+    over = solved["shown"] / solved["least"].where(solved["least"] != 0)
+    measured = solved.assign(ratio=over.fillna(1.0), all="")
+    front = pareto_front(measured, by=["all"], loss="ratio", time="seconds")
     return render(
         "runs.html",
         title=title,
@@ -210,7 +213,7 @@ def runs_page(frame: pd.DataFrame, title: str) -> str:
         answers=_answers(solved),
         tables=[_table(names, rows, looks) for names, rows in tables[:_MOST_PICTURES]],
         left_out=max(0, len(tables) - _MOST_PICTURES),
-        times=_times(solved, looks),
+        times=time_chart(front, looks),
         spread=spread_chart(solved, looks) if len(set(solved["sample"])) > 1 else None,
         measured_by="proven optimum" if solved["proven"].all() else "best bound or least loss",
         columns=[{"name": name, "number": name in _KEYS} for name in COLUMNS[one:]],
@@ -305,13 +308,6 @@ def _table(names: Any, rows: pd.DataFrame, looks: Mapping[str, Look]) -> dict[st
     )
     picture = optimum_chart(means.merge(floors.reset_index(), on="k"), looks)
     return {"name": f"{instance}{size}, {recoding}", "picture": picture}
-
-
-def _times(solved: pd.DataFrame, looks: Mapping[str, Look]) -> Markup | None:
-    over = solved["shown"] / solved["least"].where(solved["least"] != 0)
-    measured = solved.assign(ratio=over.fillna(1.0), all="")
-    front = pareto_front(measured, by=["all"], loss="ratio", time="seconds")
-    return time_chart(front, looks)
 
 
 def _rows(frame: pd.DataFrame) -> list[list[dict[str, str | None]]]:

@@ -64,7 +64,7 @@ def boxes(solution: Solution, x: str, y: str) -> Picture:
     lower, upper = cells.lower[:, chosen], cells.upper[:, chosen]
     shown = np.flatnonzero(~cells.suppressed[:, chosen].any(axis=1))
     groups = np.arange(len(points)) if solution.classes is None else solution.classes.labels
-    colours = [_COLOURS[group % len(_COLOURS)] if group >= 0 else QUIET for group in groups]
+    colours = [_paint(int(group)) if group >= 0 else QUIET for group in groups]
     ends = np.concatenate([points, lower[shown], upper[shown]])
     span = np.maximum(np.ptp(ends, axis=0), 1e-9)
     each = "record" if isinstance(assignment, Cover) else "class"
@@ -270,9 +270,9 @@ def _name(name: str, bound: float, optimum: float) -> str:
 class SolveHistory:
     """A solution, and what its method reported on the way.
 
-    `solution`: what the solve returned. `frame`: a row a message, in order, and one for the end:
-    ``seconds`` since the start, compilation included, ``phase``, ``incumbent`` and ``bound``;
-    missing where a message does not say.
+    `frame`: a row a message, in order, and one for the end: ``seconds`` since the start,
+    compilation included, ``phase``, ``incumbent`` and ``bound``; missing where a message does not
+    say.
     """
 
     solution: Solution

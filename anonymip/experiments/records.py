@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 
 def solution_record(solution: Solution, instance: str) -> dict[str, Any]:
-    """Return a solution as a record for JSON.
-
-    `solution`: what was found. `instance`: name of the instance or path of the file.
-    """
+    """Return a solution as a record for JSON."""
     problem, bound = solution.problem, solution.bound
     return {
         **asked_of(problem, instance),
@@ -46,7 +43,7 @@ def sets_of(solution: Solution) -> dict[str, Any]:
     """Return what each original row is published with; None for rows the missing policy left out.
 
     ``groups``: its class, -1 if suppressed; of a cover ``matches``: the rows that it covers. Of
-    patterns also ``patterns``, of full domains ``levels``.
+    patterns also ``patterns``, its starred columns, of full domains ``levels`` by column.
     """
     microdata, assignment = solution.problem.microdata, solution.assignment
     found: list[Any] = [None] * len(microdata.original)
@@ -58,21 +55,17 @@ def sets_of(solution: Solution) -> dict[str, Any]:
     if solution.classes is not None:
         for row, label in zip(rows.tolist(), solution.classes.labels.tolist(), strict=True):
             found[row] = label
-    return {"groups": found, **_stars(solution)}
-
-
-def _stars(solution: Solution) -> dict[str, Any]:
-    """Return ``patterns``, the starred columns of each original row, or ``levels`` by column."""
-    microdata, assignment = solution.problem.microdata, solution.assignment
+    sets: dict[str, Any] = {"groups": found}
     if isinstance(assignment, Levels):
-        return {"levels": dict(zip(microdata.names, assignment.levels.tolist(), strict=True))}
-    if not isinstance(assignment, Patterns):
-        return {}
-    starred: list[list[str] | None] = [None] * len(microdata.original)
-    rows = zip(microdata.rows.tolist(), solution.description.suppressed.tolist(), strict=True)
-    for row, hidden in rows:
-        starred[row] = [name for name, star in zip(microdata.names, hidden, strict=True) if star]
-    return {"patterns": starred}
+        sets["levels"] = dict(zip(microdata.names, assignment.levels.tolist(), strict=True))
+    if isinstance(assignment, Patterns):
+        starred: list[list[str] | None] = [None] * len(microdata.original)
+        stars = solution.description.suppressed
+        for row, hidden in zip(rows.tolist(), stars.tolist(), strict=True):
+            shown = zip(microdata.names, hidden, strict=True)
+            starred[row] = [name for name, star in shown if star]
+        sets["patterns"] = starred
+    return sets
 
 
 def bound_record(problem: Problem, bound: Bound | None, instance: str) -> dict[str, Any]:
@@ -101,11 +94,7 @@ def bound_record(problem: Problem, bound: Bound | None, instance: str) -> dict[s
 def model_record(
     problem: Problem, instance: str, method: str, formulation: str, written: ExportedModel
 ) -> dict[str, Any]:
-    """Return an exported model as a record for JSON.
-
-    `problem`: what is modelled. `instance`: name of the instance or path of the file. `method,
-    formulation`: whose model it is. `written`: what was written.
-    """
+    """Return an exported model as a record for JSON."""
     return {
         **asked_of(problem, instance),
         "method": method,

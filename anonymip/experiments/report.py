@@ -65,9 +65,8 @@ class _Sizes:
 def html_report(release: Release, instance: str, *, command: str | None = None) -> str:
     """Return a page about a release, complete in itself; it shows no record of the original.
 
-    `release`: what is published. `instance`: what the table is called; readers see it. `command`:
-    what repeats it, without values of the table; None tells of Python. Complexity: that of
-    :meth:`Release.risk`, and O(m n log n).
+    `instance`: what the table is called; readers see it. `command`: what repeats it, without values
+    of the table; None tells of Python. Complexity: that of :meth:`Release.risk`, and O(m n log n).
     """
     solution = release.solution
     manifest, microdata = release.manifest, solution.problem.microdata

@@ -254,7 +254,7 @@ def legend_below(figure: Figure, named: Mapping[str, Artist], note: str = "") ->
 def png(figure: Figure, about: str | None = None) -> bytes:
     """Return a figure as a small PNG of 256 colours.
 
-    `figure`: the figure. `about`: what the file says of itself.
+    `about`: what the file says of itself.
     """
     drawn = io.BytesIO()
     with drawing():

@@ -91,10 +91,7 @@ def _labels(columns: Sequence[Column]) -> list[str]:
 
 
 def draw_columns(axes: Axes, columns: Sequence[Column], looks: Mapping[str, Look]) -> list[Named]:
-    """Draw losses above and floors below, a column a k, and return what is to be named at its end.
-
-    `axes`: where. `columns`: by k. `looks`: of the methods.
-    """
+    """Draw losses above and floors below, a column a k, and return what to name at its end."""
     labels = _labels(columns)
     named: dict[str, Named] = {}
     for place, column in enumerate(columns):
@@ -143,9 +140,8 @@ def refuse_format(path: str | Path) -> None:
 def save_figure(figure: Figure, path: str | Path, outputs: Outputs | None = None) -> None:
     """Write a figure; the ending says the format.
 
-    `figure`: what to write. `path`: its file. `outputs`: others that it is put in place with; None
-    puts it there at once. Raises InputError if the ending is no known format, or the folder may not
-    be written to.
+    `outputs`: others that it is put in place with; None puts it there at once. Raises InputError if
+    the ending is no known format, or the folder may not be written to.
     """
     refuse_format(path)
     with writing(outputs) as files:

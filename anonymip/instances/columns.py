@@ -34,9 +34,9 @@ def unknown_column(
 ) -> InputError:
     """Return the error for a column that a table does not have.
 
-    `name, role`: what was asked for. `columns`: names that the table has, shown on request only:
-    without a header line they are values. `declared`: those of them that the caller wrote down,
-    such as in a schema: they may be shown. None for all.
+    `columns`: names that the table has, shown on request only: without a header line they are
+    values. `declared`: those of them that the caller wrote down, such as in a schema: they may be
+    shown. None for all.
     """
     shown = columns if declared is None else [one for one in columns if one in declared]
     remedy = did_you_mean(name, shown) or "Check its name"
@@ -58,9 +58,8 @@ def unknown_column(
 def refuse_foreign_cells(series: pd.Series, name: str, role: str) -> None:
     """Refuse a column whose cells no release can show: lists and the like; dates of another kind.
 
-    `series`: the column. `name, role`: its name, and ``"quasi-identifier"``, ``"date"`` for one of
-    dates, ``"sensitive"`` or ``"keep"``. Raises InputError naming the first offending data row
-    (from 1).
+    `name, role`: its name, and ``"quasi-identifier"``, ``"date"`` for one of dates, ``"sensitive"``
+    or ``"keep"``. Raises InputError naming the first offending data row (from 1).
     """
     generalized = role == "quasi-identifier"
     if role == "date" and are_times(series):
@@ -110,7 +109,7 @@ def no_dates(
 ) -> InputError:
     """Return the error for dates that are not declared as such, or for times, which are none.
 
-    `series, name`: the column. `missing`: texts that mean no value. `otherwise`: ends the remedy.
+    `missing`: texts that mean no value. `otherwise`: ends the remedy.
     """
     if are_times(series, missing):
         return InputError(
@@ -389,7 +388,7 @@ def looks_like_dates(series: pd.Series, missing: Iterable[str] = ("",)) -> bool:
 def are_times(series: pd.Series, missing: Iterable[str] = ("",)) -> bool:
     """Return whether a column holds times of day or durations, by type or as texts.
 
-    `series`: the column. `missing`: texts that mean no value.
+    `missing`: texts that mean no value.
     """
     if pd.api.types.is_timedelta64_dtype(series):
         return True
@@ -409,7 +408,7 @@ def are_times(series: pd.Series, missing: Iterable[str] = ("",)) -> bool:
 def are_plain_dates(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:
     """Return whether a column holds dates or moments and nothing else, by type or as ISO 8601.
 
-    `series`: the column. `missing`: texts that mean no value.
+    `missing`: texts that mean no value.
     """
     if pd.api.types.is_datetime64_any_dtype(series):
         return True

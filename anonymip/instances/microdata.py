@@ -324,16 +324,10 @@ class Microdata(Frozen):
         """Return a table of some of the records in which a loss is what it is in the whole table.
 
         Levels, codes and observed domains stay those of the whole, so levels may occur in no row.
-
-        Parameters
-        ----------
-        rows
-            Records, in the order wanted.
-        columns
-            (m,) all quasi-identifiers, in the order wanted; None for that of this table.
-        as_part
-            Whether records keep their rows in the original of this table, by which errors name
-            them; otherwise the original has the records taken alone, numbered from 0.
+        `rows`: records, in the order wanted. `columns`: (m,) all quasi-identifiers, in the order
+        wanted; None for that of this table. `as_part`: whether records keep their rows in the
+        original of this table, by which errors name them; otherwise the original has the records
+        taken alone, numbered from 0.
         """
         frame = self.frame.iloc[rows].reset_index(drop=True)
         codes, values = self.codes[rows], self.values[rows]
@@ -357,14 +351,8 @@ class Microdata(Frozen):
     def row_types(self, columns: Sequence[int] | None = None) -> RowTypes:
         """Return the distinct rows with multiplicities.
 
-        Parameters
-        ----------
-        columns
-            Attributes in which rows of one type agree; None means all.
-
-        Notes
-        -----
-        Complexity: O(m n + n log n).
+        `columns`: attributes in which rows of one type agree; None means all. Complexity: O(m n + n
+        log n).
         """
         looked_at = range(self.m) if columns is None else columns
         key = _row_keys(self.codes[:, list(looked_at)], [len(self.levels[a]) for a in looked_at])

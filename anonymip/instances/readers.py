@@ -371,11 +371,10 @@ def detect_format(
 ) -> TableFormat:
     """Return how a text file is probably written.
 
-    `path`: the file. `separator, encoding`: what is known of it; None is found. Returns: encoding,
-    separator and whether there is a header line: columns without one are called ``column_1`` and so
-    on. Decimal mark and missing values are left to :func:`anonymip.inspect`, which looks at the
-    columns. Raises InputError if the file cannot be read. Whatever it holds, some format is
-    returned.
+    `separator, encoding`: what is known of it; None is found. Returns: encoding, separator and
+    whether there is a header line: columns without one are called ``column_1`` and so on. Decimal
+    mark and missing values are left to :func:`anonymip.inspect`, which looks at the columns. Raises
+    InputError if the file cannot be read. Whatever it holds, some format is returned.
 
     The separator is the first of tab, semicolon, bar and comma that cuts the first lines into as
     many cells each, else the one that does so most often. There is no header where a first line has

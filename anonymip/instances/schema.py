@@ -54,8 +54,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 def read_toml(path: str | Path, what: str) -> dict[str, Any]:
     """Return what a TOML file holds.
 
-    `path`: the file. `what`: what it is, for messages. Raises InputError if it is missing or is not
-    TOML.
+    Raises InputError if it is missing or is not TOML.
     """
     file = Path(path)
     try:
@@ -78,8 +77,8 @@ def check_keys(
     """Refuse keys that are unknown and values of a wrong type.
 
     `file`: where they stand, for messages. `where`: what leads to these keys in the file, with the
-    dot behind it. `given`: the keys. `expected`: what each key is, in the words of messages. Raises
-    InputError naming file and key.
+    dot behind it. `expected`: what each key is, in the words of messages. Raises InputError naming
+    file and key.
     """
     for key, value in given.items():
         if key not in expected:
@@ -174,21 +173,11 @@ class Schema:
     ) -> Schema:
         """Return a schema with further roles; given quasi-identifiers replace the former ones.
 
-        Parameters
-        ----------
-        quasi_identifiers
-            ``name`` or ``name:kind``; other parameters of a name already known are kept, its
-            hierarchy only if it stays hierarchical.
-        sensitive, keep, drop
-            Further columns.
-        missing
-            Policy for missing values, of all columns.
-        unit
-            Column that says whom a row is about; it need not be left out as well.
-        pseudonyms
-            Further columns of ids in whose place pseudonyms are published: not left out either.
-        weights
-            Column of sampling weights.
+        `quasi_identifiers`: ``name`` or ``name:kind``; other parameters of a name already known are
+        kept, its hierarchy only if it stays hierarchical. `sensitive, keep, drop`: further columns.
+        `missing`: policy for missing values, of all columns. `unit`: column that says whom a row is
+        about; it need not be left out as well. `pseudonyms`: further columns of ids in whose place
+        pseudonyms are published: not left out either. `weights`: column of sampling weights.
         """
         attributes: Mapping[str, Mapping[str, Any]] = self.attributes
         if quasi_identifiers:
@@ -226,10 +215,7 @@ class Schema:
     def with_format(self, **given: Any) -> Schema:
         """Return a schema of a file that is written otherwise.
 
-        Parameters
-        ----------
-        given
-            Fields of :class:`TableFormat`; None leaves one as it is.
+        `given`: fields of :class:`TableFormat`; None leaves one as it is.
         """
         return replace(self, table=self.table.written(**given))
 
@@ -244,10 +230,7 @@ class Schema:
     def apply(self, frame: Any) -> Microdata:
         """Return the microdata of `frame` under this schema: as :class:`Microdata` takes it.
 
-        Raises
-        ------
-        InputError
-            If table and schema contradict each other.
+        Raises InputError if table and schema contradict each other.
         """
         table = as_pandas(frame)
         table = table.set_axis([str(name) for name in table.columns], axis=1)

@@ -139,10 +139,10 @@ def model_of(
 ) -> ConcreteModel:
     """Return the Pyomo model that a method would solve.
 
-    `problem`: what is asked. `method`: name of a method that solves a model. `options`: those of
-    the method that shape the model: ``formulation`` and its choices. The formulation of the
-    recoding's paper is written where none is asked for. Raises InputError if the method solves no
-    model, or an option has no part in it.
+    `method`: name of a method that solves a model. `options`: those of the method that shape the
+    model: ``formulation`` and its choices. The formulation of the recoding's paper is written where
+    none is asked for. Raises InputError if the method solves no model, or an option has no part in
+    it.
 
     >>> import anonymip
     >>> from anonymip.methods.acceptance import model_of

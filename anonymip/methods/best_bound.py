@@ -74,15 +74,15 @@ def bound_of_any_number(
 ) -> Bound | None:
     """Return the best lower bound within reach; None if no argument holds.
 
-    `problem`: what is asked. `releases`: known releases, which help the linear program. `known`:
-    the combinatorial bound, if it was computed before. `ladder`: the climb to it, if it was begun
-    before: it goes on. `method`: ``"column-generation"``: the linear program is tried on tables as
-    large as a thorough effort tries, and a problem that it does not fit is refused. None for what
-    the effort suggests. `effort`: how much work; None for thorough within a time limit, else
-    normal. `budget`: when it ends, the best bound so far is the result. Raises InputError if the
-    method has no bound of its own, or does not fit the problem. Raises UnsupportedObjective if the
-    objective lacks what the method needs. Raises CompilationStopped if the budget ends while
-    kernels are compiled, before any bound is known.
+    `releases`: known releases, which help the linear program. `known`: the combinatorial bound, if
+    it was computed before. `ladder`: the climb to it, if it was begun before: it goes on. `method`:
+    ``"column-generation"``: the linear program is tried on tables as large as a thorough effort
+    tries, and a problem that it does not fit is refused. None for what the effort suggests.
+    `effort`: how much work; None for thorough within a time limit, else normal. `budget`: when it
+    ends, the best bound so far is the result. Raises InputError if the method has no bound of its
+    own, or does not fit the problem. Raises UnsupportedObjective if the objective lacks what the
+    method needs. Raises CompilationStopped if the budget ends while kernels are compiled, before
+    any bound is known.
 
     The linear program over all sets of records is above every combinatorial bound but for its
     rounding, which matters where nothing is lost: then nearest neighbours prove it. Where it is not

@@ -69,9 +69,8 @@ def refuse_short_memory(
 ) -> None:
     """Refuse a run before it begins, if there is less memory than it needs.
 
-    `problem`: what is asked. `spec, options`: the method, and its own options. `publishes`: whether
-    the release is published after it. Raises MemoryShort: saying how much is needed, how much there
-    is, and what fits.
+    `publishes`: whether the release is published after it. Raises MemoryShort: saying how much is
+    needed, how much there is, and what fits.
     """
     left = memory_at_hand()
     needed = bytes_needed(problem, spec.name, options, publishes=publishes)

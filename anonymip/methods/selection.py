@@ -143,9 +143,9 @@ def auto(
 ) -> Solution:
     """Pick a method by recoding, size, objective and effort, run it, and say what was picked.
 
-    `problem`: what is asked. `effort`: how much work it may take: a method that would take more is
-    not picked. `budget, seed, settings`: handed on to the method picked, as the effort is. Raises
-    InputError if classes are to be close (t of a diversity), which no method makes.
+    `effort`: how much work it may take: a method that would take more is not picked. `budget, seed,
+    settings`: handed on to the method picked, as the effort is. Raises InputError if classes are to
+    be close (t of a diversity), which no method makes.
     """
     effort = check_effort(effort, limited=budget is not None and budget.deadline is not None)
     settings |= {"effort": effort, "seed": seed}
@@ -360,11 +360,7 @@ def _diverse_rings(problem: Problem, budget: Budget, settings: dict[str, Any]) -
 
 
 def _run(
-    choice: _Choice,
-    reason: str,
-    problem: Problem,
-    budget: Budget | None,
-    settings: dict[str, Any],
+    choice: _Choice, reason: str, problem: Problem, budget: Budget | None, settings: dict[str, Any]
 ) -> Solution:
     spec, seed = find_method(choice.name), settings["seed"]
     taken = {key: value for key, value in settings.items() if key in spec.takes}

@@ -40,10 +40,7 @@ class MethodOption:
     def parse(self, method: str, value: object) -> object:
         """Return a value given as text or as the right type.
 
-        Raises
-        ------
-        InputError
-            If it cannot be read as the option's type.
+        Raises InputError if it cannot be read as the option's type.
         """
         kind = type(self.default)
         if kind is bool:

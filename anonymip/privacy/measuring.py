@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,11 +28,11 @@ from anonymip.privacy.checks.class_sizes import homogeneous_classes
 from anonymip.privacy.checks.units import units_by_class
 from anonymip.privacy.disclosure import DisclosureRisk, SampleRisk, Spread, TableRisk
 from anonymip.privacy.graph.consistency import MatchGraph, PublishedMatches
-from anonymip.privacy.reading.hierarchies import Paths
 from anonymip.privacy.reading.keys import KeyColumns, column_of, read_keys, weights_of
 from anonymip.privacy.reading.manifest_entries import MISSING_POLICIES
 from anonymip.privacy.reading.original import (
     Inputs,
+    Reading,
     Schema,
     encode_original,
     missing_in,
@@ -66,16 +66,10 @@ WORK = RiskWork()
 Counted = tuple[Ints, Ints]
 
 
-class Reading(TypedDict, total=False):
+class Measured(Reading, total=False):
     """How files are read: what `verify` takes, and texts that mean no value."""
 
-    separator: str | None
-    encoding: str | None
-    decimal: str | None
-    columns: Sequence[str] | None
-    sheet: str | int | None
     missing_values: Sequence[str] | None
-    hierarchies: Mapping[str, Paths] | None
 
 
 def risk(
@@ -92,7 +86,7 @@ def risk(
     manifest: Mapping[str, Any] | str | Path | None = None,
     schema: str | Path | None = None,
     draws: int = 20,
-    **reading: Unpack[Reading],
+    **reading: Unpack[Measured],
 ) -> DisclosureRisk:
     """Measure how easily persons are found in a table, and in a release of it.
 
@@ -272,12 +266,11 @@ def _declared(text: str, known: Mapping[str, str | None]) -> tuple[str, str | No
 
 
 def _inputs(
-    table: Any, release: Any, manifest: Any, schema: str | Path | None, reading: Reading
+    table: Any, release: Any, manifest: Any, schema: str | Path | None, reading: Measured
 ) -> Inputs:
     """Read manifest and original; refuses a release that is not the table of its manifest."""
-    names = ("separator", "encoding", "columns", "hierarchies", "decimal", "sheet")
-    how: list[Any] = [reading.get(name) for name in names]
-    inputs = read_inputs(table, release, manifest, schema, *how)
+    how: Any = {name: given for name, given in reading.items() if name != "missing_values"}
+    inputs = read_inputs(table, release, manifest, schema, **how)
     problems = digest_finding(release, inputs.manifest.table.sha256)[1]
     if problems:
         raise InputError(problems[0].rstrip("."), remedy="Run verify, or publish again")
@@ -533,35 +526,20 @@ _SERIES_FROM, _TERMS = 30, 40
 def individual_risk(sample: ArrayLike, population: ArrayLike) -> Floats:
     """Return the probability that a record of the sample is linked to the right person.
 
-    Parameters
-    ----------
-    sample
-        (cells,) records f of the sample in each cell, 1 or more.
-    population
-        (cells,) persons F of the population in it, as estimated: the sum of the weights of these
-        records. Fewer than f count as f.
+    `sample`: (cells,) records f of the sample in each cell, 1 or more. `population`: (cells,)
+    persons F of the population in it, as estimated: the sum of the weights of these records. Fewer
+    than f count as f. Returns (cells,) the mean of 1 / F given f, where F is negative-binomial with
+    f successes of probability p = f / F:
 
-    Returns
-    -------
-    numpy.ndarray
-        (cells,) the mean of 1 / F given f, where F is negative-binomial with f successes of
-        probability p = f / F:
+        r = sum over j >= f of C(j - 1, f - 1) p^f (1 - p)^(j - f) / j
+          = (p / f) 2F1(1, 1; f + 1; 1 - p),
 
-            r = sum over j >= f of C(j - 1, f - 1) p^f (1 - p)^(j - f) / j
-              = (p / f) 2F1(1, 1; f + 1; 1 - p),
-
-        which is p / (1 - p) log(1 / p) for f = 1 and p / (1 - p) - (p / (1 - p))^2 log(1 / p)
-        for f = 2 [1]_, [2]_.
-
-    Notes
-    -----
-    mu-Argus and sdcMicro (`indivRisk`, "approx") have the same formulas for f = 1 and 2, and for
-    larger f the approximation p / (f - 1 + p), which is up to 4 % higher. Of a record that is
-    alone (f = 1) the probability that its person is alone in the population is p.
+    which is p / (1 - p) log(1 / p) for f = 1 and p / (1 - p) - (p / (1 - p))^2 log(1 / p) for f = 2
+    [1]_, [2]_. mu-Argus and sdcMicro (`indivRisk`, "approx") have the same formulas for f = 1 and
+    2, and for larger f the approximation p / (f - 1 + p), which is up to 4 % higher. Of a record
+    that is alone (f = 1) the probability that its person is alone in the population is p.
     Complexity: O(cells).
 
-    References
-    ----------
     .. [1] R. Benedetti, L. Franconi: Statistical and Technological Solutions for Controlled Data
        Dissemination, Pre-proceedings of New Techniques and Technologies for Statistics, 1998.
     .. [2] L. Franconi, S. Polettini: Individual Risk Estimation in mu-Argus: A Review, Privacy in

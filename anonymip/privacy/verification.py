@@ -247,8 +247,8 @@ def verify(
     if k is not None and (isinstance(k, bool) or k < 1):
         raise InputError(f"k is {k}", remedy="Give a whole number of at least 1")
     inputs = read_inputs(
-        *(original, release, manifest, schema, separator, encoding, columns, hierarchies, decimal),
-        sheet,
+        *(original, release, manifest, schema, separator, encoding, decimal, columns, sheet),
+        hierarchies,
     )
     claims, records = inputs.manifest, inputs.records
     findings = _Findings(claims, inputs.hierarchies)

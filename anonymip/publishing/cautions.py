@@ -67,7 +67,11 @@ def nearly_unique_columns(microdata: Microdata) -> list[str]:
                 f"quasi-identifier {attribute.name!r} is nearly unique: {count} different values "
                 f"in {microdata.n} rows. {looks}"
             )
-    unique = _unique_rows(microdata.frame, together)
+    texts = (
+        microdata.frame[n].astype(object).map(str).where(microdata.frame[n].notna(), "")
+        for n in together
+    )
+    unique = int((np.bincount(equal_labels(texts, len(microdata.frame))) == 1).sum())
     if len(together) > 1 and unique >= max(2.0, _SINGLED_OUT * microdata.n):
         cautions.append(
             f"the values of {', '.join(map(repr, together))} are together unique for {unique} of "
@@ -75,12 +79,6 @@ def nearly_unique_columns(microdata: Microdata) -> list[str]:
             f"({argument('drop', ...)}) that somebody may know"
         )
     return cautions
-
-
-def _unique_rows(frame: pd.DataFrame, names: Sequence[str]) -> int:
-    """Return how many rows no other row agrees with in all of these columns."""
-    texts = (frame[n].astype(object).map(str).where(frame[n].notna(), "") for n in names)
-    return int((np.bincount(equal_labels(texts, len(frame))) == 1).sum())
 
 
 def persons_of_several_rows(microdata: Microdata) -> list[str]:
@@ -209,7 +207,7 @@ def _shared_by_units(labels: Ints, problem: Problem, published: NDArray[np.integ
 def homogeneous_classes(counts: Counts, rows: int) -> list[str]:
     """Return a caution for each sensitive column that classes share a value of.
 
-    `counts`: as they stand in the manifest. `rows`: number of published rows.
+    `rows`: number of published rows.
     """
     return [
         f"{_classes(count['classes'])} one value of {name!r}, {count['rows']} of {rows} rows: who "

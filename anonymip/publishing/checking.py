@@ -20,7 +20,7 @@ from anonymip.privacy import PublishedTable, read_release, verify
 from anonymip.privacy.checks.units import units_by_class
 from anonymip.privacy.graph.consistency import PublishedMatches
 from anonymip.privacy.graph.regularity import disjoint_assignments
-from anonymip.privacy.reading.original import read_inputs
+from anonymip.privacy.reading.original import Reading, read_inputs
 from anonymip.privacy.reading.text_tables import distinct
 from anonymip.problem import Problem
 from anonymip.recodings import Apart
@@ -39,10 +39,10 @@ def read_back(
     """Refuse a release that fails its verification, breaks a limit, or publishes another loss.
 
     An objective of the members tier looks at original values that no release shows; its loss is
-    computed again from the assignment. `solution`: what was to be published. `table, manifest`: the
-    release, in files or in memory. `original`: file or frame to verify against; None means the
-    table that was solved. `records`: (rows,) the record whose untouched values each row shows, by
-    which units are counted and pseudonyms held against ids.
+    computed again from the assignment. `table, manifest`: the release, in files or in memory.
+    `original`: file or frame to verify against; None means the table that was solved. `records`:
+    (rows,) the record whose untouched values each row shows, by which units are counted and
+    pseudonyms held against ids.
     """
     problem = solution.problem
     form = problem.microdata.table
@@ -75,8 +75,9 @@ def read_back(
             raise _failed(f"the pseudonyms of column {name!r} do not stand for its ids one for one")
     if isinstance(solution.assignment, Cover) and published.n < problem.n:
         # Who was left out the table does not say.
-        given = (problem.microdata.original, table, manifest, None, None, None, None)
-        read = read_inputs(*given, hierarchy_paths(problem.microdata), form.decimal).records
+        given, trees = problem.microdata.original, hierarchy_paths(problem.microdata)
+        reading: Reading = {"decimal": form.decimal, "hierarchies": trees}
+        read = read_inputs(given, table, manifest, None, **reading).records
         kept = solution.assignment.sizes > 0
         some = replace(read, codes=read.codes[kept], rows=read.rows[kept])
         if disjoint_assignments(PublishedMatches(some, published), problem.k)[1] is not None:

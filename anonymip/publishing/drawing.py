@@ -110,7 +110,10 @@ class _Drawing:
     ) -> None:
         self._diversity = diversity
         self._sensitive = sensitive
-        self._cover = _effective(cover)
+        # Without the matches that lie in no assignment.
+        kept = effective_matches(cover)
+        sizes = np.bincount(cover.owners[kept], minlength=cover.n)
+        self._cover = Cover(np.concatenate([[0], np.cumsum(sizes)]), cover.members[kept])
         self._rng = rng
         self._part = np.unique(components(cover), return_inverse=True)[1].ravel()
         self._parts = int(self._part.max()) + 1
@@ -207,13 +210,6 @@ class _Drawing:
         self.matching[records[done]] = records[matchings[number, np.arange(len(records))]][done]
         rank = np.cumsum(~done) - 1
         return rank[matchings[:, ~done]]
-
-
-def _effective(cover: Cover) -> Cover:
-    """Return the cover without the matches that lie in no assignment."""
-    kept = effective_matches(cover)
-    sizes = np.bincount(cover.owners[kept], minlength=cover.n)
-    return Cover(np.concatenate([[0], np.cumsum(sizes)]), cover.members[kept])
 
 
 def _restricted(cover: Cover, records: Ints) -> Cover:

@@ -18,7 +18,6 @@ from anonymip.errors import InputError, argument
 from anonymip.instances.columns import missing_rows
 from anonymip.problem import Problem
 from anonymip.publishing.cautions import equal_labels
-from anonymip.runtime.arrays import Ints
 
 #: Characters of a pseudonym: 100 bits, of which no two ids of a table are expected to share all.
 _LENGTH = 20
@@ -100,7 +99,14 @@ def linked_rows(
             continue
         told = ""
         if cells is not None:
-            few, everybody = _few_alike(persons, cells, problem.k)
+            # Persons by the classes of all their rows; those below 0 are nobody.
+            labels = equal_labels(cells, len(persons))
+            order = np.lexsort((labels, persons))
+            order = order[persons[order] >= 0]
+            begins = np.flatnonzero(np.diff(persons[order])) + 1
+            kinds = Counter(part.tobytes() for part in np.split(labels[order], begins))
+            few = sum(count for count in kinds.values() if count < problem.k)
+            everybody = kinds.total()
             told = (
                 f": {few:,} of {everybody:,} share the classes of all their rows with fewer than "
                 f"k = {problem.k} persons, themselves counted"
@@ -114,16 +120,3 @@ def linked_rows(
             f"column out ({argument('drop', column.name)}) unless rows have to be joined{remedy}"
         )
     return cautions
-
-
-def _few_alike(persons: Ints, cells: Sequence[NDArray[np.object_]], k: int) -> tuple[int, int]:
-    """Return how many persons share the classes of all their rows with fewer than k, and of all.
-
-    `persons`: (rows,) numbers, below 0 for rows without a pseudonym, which are of nobody.
-    """
-    labels = equal_labels(cells, len(persons))
-    order = np.lexsort((labels, persons))
-    order = order[persons[order] >= 0]
-    begins = np.flatnonzero(np.diff(persons[order])) + 1
-    kinds = Counter(part.tobytes() for part in np.split(labels[order], begins))
-    return sum(count for count in kinds.values() if count < k), sum(kinds.values())

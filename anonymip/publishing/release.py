@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -125,20 +125,10 @@ class Release:
 
         They appear whole and verified or not at all; the table is CSV, or Parquet or Excel by its
         ending. A warning says so if what lies there is a table with the manifest of another.
-
-        Parameters
-        ----------
-        path
-            Of the table; the manifest lies beside it.
-        original
-            File or frame to verify against; None means the table that was solved.
-
-        Raises
-        ------
-        InputError
-            If the folder is missing or may not be written to.
-        VerificationFailed
-            If what was written does not survive its verification.
+        `path`: of the table; the manifest lies beside it. `original`: file or frame to verify
+        against; None means the table that was solved. Raises InputError if the folder is missing or
+        may not be written to. Raises VerificationFailed if what was written does not survive its
+        verification.
         """
         mismatch = cut_off(path)
         if mismatch is not None:
@@ -152,14 +142,8 @@ class Release:
         """Do the same with files that are put in place together with others.
 
         The manifest comes before the others and the table after them: whenever that is cut off, the
-        table is not the one whose digest the manifest holds.
-
-        Parameters
-        ----------
-        path, original
-            As in :meth:`write`.
-        outputs
-            No other file may be among them yet.
+        table is not the one whose digest the manifest holds. `path, original`: as in :meth:`write`.
+        `outputs`: no other file may be among them yet.
         """
         table = Path(path)
         refuse_ending(table, self.solution.problem.microdata)
@@ -199,10 +183,7 @@ class Release:
     def risk(self, **asked: Any) -> DisclosureRisk:
         """Measure how easily persons are found in the table, before and after.
 
-        Parameters
-        ----------
-        **asked
-            See :func:`anonymip.risk`: `k`, `weights`, `population`, `draws`.
+        `**asked`: see :func:`anonymip.risk`: `k`, `weights`, `population`, `draws`.
         """
         microdata = self.solution.problem.microdata
         trees = hierarchy_paths(microdata)
@@ -250,13 +231,16 @@ class Release:
 
 def _write_csv(frame: pd.DataFrame, path: Path | BytesIO, separator: str, encoding: str) -> None:
     try:
+        # pandas does not quote a carriage return by itself: every cell is, if one holds any.
+        texts = frame.select_dtypes(exclude="number").astype(str)
+        returns = any(texts[name].str.contains("\r", regex=False).any() for name in texts)
         frame.to_csv(
             path,
             index=False,
             sep=separator,
             encoding=encoding,
             lineterminator="\n",
-            quoting=_quoting(frame),
+            quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL,
         )
     except UnicodeError as error:
         # The error's own text quotes values.
@@ -276,13 +260,6 @@ def _write_parquet(frame: pd.DataFrame, path: Path | BytesIO) -> None:
             "types or holds numbers too large",
             remedy="Write CSV, or give each column one type",
         ) from error
-
-
-def _quoting(frame: pd.DataFrame) -> Literal[0, 1]:
-    """Quote every cell if one holds a carriage return, which pandas does not quote by itself."""
-    texts = frame.select_dtypes(exclude="number").astype(str)
-    returns = any(texts[name].str.contains("\r", regex=False).any() for name in texts)
-    return csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
 
 
 def publish(
@@ -558,8 +535,8 @@ def what_is_gone(release: Release, *, show_names: bool = False) -> list[str]:
     """Return how many records and which columns of the original are not published.
 
     The number of suppressed records is reported wherever some may be suppressed, also if it is 0.
-    `release`: what is published. `show_names`: whether columns without a role are named: a name
-    that nobody declared may be a value.
+    `show_names`: whether columns without a role are named: a name that nobody declared may be a
+    value.
     """
     gone, problem = release.manifest["left_out"], release.solution.problem
     lines = []

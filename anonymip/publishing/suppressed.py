@@ -26,8 +26,8 @@ def refuse_choice(suppressed: str) -> None:
 def allowed_suppressed(problem: Problem, most: int | float | None) -> int:
     """Return how many records of a release may be suppressed for it to be published.
 
-    `problem`: what is asked. A limit of its recoding counts where no other is given. `most`: a
-    number of records, or a share below 1; None for one in twenty.
+    A limit of its recoding counts where no other is given. `most`: a number of records, or a share
+    below 1; None for one in twenty.
     """
     own = getattr(problem.recoding, "most_suppressed", None)
     if most and not getattr(problem.recoding, "suppression", False):
@@ -42,8 +42,7 @@ def allowed_suppressed(problem: Problem, most: int | float | None) -> int:
 def refuse_many_suppressed(solution: Solution, most: int | float | None) -> None:
     """Refuse to publish a solution that suppresses more records than is allowed.
 
-    `solution`: what was found. `most`: as in :func:`allowed_suppressed`. Raises NoSolution naming
-    both numbers.
+    `most`: as in :func:`allowed_suppressed`. Raises NoSolution naming both numbers.
     """
     problem, count = solution.problem, solution.assignment.suppressed
     allowed = allowed_suppressed(problem, most)
@@ -63,8 +62,7 @@ def published_records(solution: Solution, suppressed: str) -> Flags:
     """Return (n,) which records get a row.
 
     Rows of stars that are fewer than k, or lack the diversity, reveal more than a class may of a
-    person who is found in none: they are refused. `solution`: what is published. `suppressed`:
-    ``"left-out"`` or ``"starred"``.
+    person who is found in none: they are refused. `suppressed`: ``"left-out"`` or ``"starred"``.
     """
     published = ~_suppressed_records(solution)
     if suppressed == LEFT_OUT:

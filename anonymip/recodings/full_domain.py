@@ -87,17 +87,8 @@ class FullDomain(MaySuppress):
     ) -> Levels:
         """Return the levels with the records that they leave to be suppressed.
 
-        Parameters
-        ----------
-        problem
-            What is asked.
-        levels
-            One for each attribute, 0 for exact values.
-
-        Raises
-        ------
-        InvalidAssignment
-            If the levels are not those of the attributes.
+        `problem`: what is asked. `levels`: one for each attribute, 0 for exact values. Raises
+        InvalidAssignment if the levels are not those of the attributes.
         """
         nobody = np.zeros(problem.microdata.n, np.bool_)
         chosen = _levels_of(problem.microdata, Levels(np.asarray(levels), nobody))

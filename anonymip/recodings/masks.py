@@ -129,20 +129,8 @@ class Mask:
         """Return the (p, m) patterns over the given columns, true for stars.
 
         Patterns with fewer stars come first; among equals the ones whose first stars stand left.
-
-        Parameters
-        ----------
-        names
-            The m quasi-identifiers.
-
-        Raises
-        ------
-        InputError
-            If the mask names another column, or has too many patterns.
-
-        Notes
-        -----
-        Complexity: O(p m), and O(p m log p) for the order.
+        `names`: the m quasi-identifiers. Raises InputError if the mask names another column, or has
+        too many patterns. Complexity: O(p m), and O(p m log p) for the order.
         """
         self._refuse_unknown(names)
         place = {name: at for at, name in enumerate(names)}

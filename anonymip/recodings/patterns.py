@@ -154,7 +154,7 @@ class PatternGuided(PricedSuppression, _Masked):
 class MaskSection(NamedTuple):
     """What a section asks for.
 
-    `recoding`: the patterns. `objective`: what stars cost; None if nothing is said.
+    `objective`: what stars cost; None if nothing is said.
     """
 
     recoding: PatternGuided

@@ -145,19 +145,9 @@ class Budget:
     ) -> Budget:
         """Return a budget that ends `time_limit` seconds from now, or from a moment before.
 
-        Parameters
-        ----------
-        time_limit
-            Seconds; None for no limit.
-        progress
-            The listener.
-        since
-            Moment on the clock of :func:`time.monotonic` from which they count.
-
-        Raises
-        ------
-        InputError
-            If `time_limit` is not positive, or `progress` cannot be called.
+        `time_limit`: seconds; None for no limit. `progress`: the listener. `since`: moment on the
+        clock of :func:`time.monotonic` from which they count. Raises InputError if `time_limit` is
+        not positive, or `progress` cannot be called.
         """
         if time_limit is None:
             return cls(progress=progress)
@@ -185,12 +175,7 @@ class Budget:
     def leaving(self, seconds: float, *, least: float = 0.0) -> Budget:
         """Return a budget that ends so many seconds before this one, for what comes after it.
 
-        Parameters
-        ----------
-        seconds
-            What comes after it takes.
-        least
-            Seconds that it has all the same.
+        `seconds`: what comes after it takes. `least`: seconds that it has all the same.
         """
         deadline = self.deadline
         if deadline is not None:

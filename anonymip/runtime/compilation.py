@@ -124,8 +124,7 @@ def in_force(run: RunInForce | None) -> Iterator[None]:
 def handing_on(part: object, problem: object, converted: Callable[[Any], Any]) -> Iterator[None]:
     """Keep at hand what the block finds of another problem, which stands for the run's own.
 
-    `part`: what the block solves. `problem`: what the run in force solves. `converted`: makes a
-    release of it out of one of the part.
+    `part`: what the block solves. `converted`: makes a release of it out of one of the part.
     """
     outer = _in_force.get()
     if outer is None:

@@ -108,7 +108,7 @@ def _say_unused(place: Path, reason: str) -> None:
 def content_of(place: int, name: str) -> bytes | None:
     """Return what a whole entry holds that the user has written; None without one.
 
-    `place`: descriptor of the folder. `name`: of the entry.
+    `place`: descriptor of the folder.
     """
     try:
         handle = os.open(

@@ -94,7 +94,10 @@ class NotebookBar:
 
     def show(self, text: str, done: int, total: int | None) -> None:
         """Show how far it is; a bar without a total only says that something goes on."""
-        if not _is_notebook():
+        # Terminals of IPython have no kernel.
+        shell = sys.modules.get("IPython")
+        running = None if shell is None else shell.get_ipython()
+        if getattr(running, "kernel", None) is None:
             return
         from IPython.display import HTML, display
 
@@ -112,13 +115,6 @@ class NotebookBar:
 
             self._shown.update(HTML("kernels compiled"))
             self._shown = None
-
-
-def _is_notebook() -> bool:
-    """Return whether the code runs in a cell: terminals of IPython have no kernel."""
-    shell = sys.modules.get("IPython")
-    running = None if shell is None else shell.get_ipython()
-    return getattr(running, "kernel", None) is not None
 
 
 class Left(NamedTuple):

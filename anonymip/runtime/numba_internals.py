@@ -375,8 +375,8 @@ asked: list[str] = []
 class KernelCache(caching._Cache):
     """The entries of one kernel, one file for each signature.
 
-    `function`: the kernel as Python has it. `called_from`: who calls what is compiled: one kernel
-    is compiled otherwise for Python and for kernels.
+    `called_from`: who calls what is compiled: one kernel is compiled otherwise for Python and for
+    kernels.
 
     A place that cannot be read or written is no error: the kernel is compiled instead. Files are
     written aside and renamed, so that processes do not disturb each other.

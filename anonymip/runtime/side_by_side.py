@@ -51,16 +51,16 @@ def run_side_by_side(
 ) -> list[T]:
     """Run computations at the same time and return what they return, in their order.
 
-    `tasks`: the computations. `budget`: each gets what is left of the time; where they are more
-    than can run at a time, its share. An interrupt reaches all of them. Its listener is called in
-    the caller's thread. `jobs`: how many run at a time. `in_processes`: whether in worker
-    processes, for work that Python itself does; else in threads, for work of kernels, which do not
-    wait for each other and start at once. What cannot be sent to another process is done in threads
-    as well. `phase`: what is being done, for people. `by_task`: whether the listener hears how many
-    tasks have ended; else the sums of what they report. `said_of`: called with what each task
-    returns as it ends: what the listener then hears beside, as :meth:`Budget.report` takes it.
-    Raises AnonymipError if a worker process dies; a :class:`~anonymip.errors.MemoryShort` if memory
-    ended it. Raises what the first task that fails raises; the others are interrupted.
+    `budget`: each gets what is left of the time; where they are more than can run at a time, its
+    share. An interrupt reaches all of them. Its listener is called in the caller's thread. `jobs`:
+    how many run at a time. `in_processes`: whether in worker processes, for work that Python itself
+    does; else in threads, for work of kernels, which do not wait for each other and start at once.
+    What cannot be sent to another process is done in threads as well. `by_task`: whether the
+    listener hears how many tasks have ended; else the sums of what they report. `said_of`: called
+    with what each task returns as it ends: what the listener then hears beside, as
+    :meth:`Budget.report` takes it. Raises AnonymipError if a worker process dies; a
+    :class:`~anonymip.errors.MemoryShort` if memory ended it. Raises what the first task that fails
+    raises; the others are interrupted.
     """
     workers = min(jobs, len(tasks))
     contents: list[bytes | None] = [None] * len(tasks)

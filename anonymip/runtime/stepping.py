@@ -22,9 +22,9 @@ def run_in_steps(
 
     `step`: does up to the given amount of work and returns all the work done so far. If the budget
     ends while its kernel is compiled, none is done. `total`: the work in all. `budget`: asked
-    between steps; hears of the progress. `phase`: what is being done, for people. `first`: work of
-    the first step; later ones are sized to take about 0.1 s, and half a second where units become
-    as costly again as they were before. Returns: None if the work is done.
+    between steps; hears of the progress. `first`: work of the first step; later ones are sized to
+    take about 0.1 s, and half a second where units become as costly again as they were before.
+    Returns: None if the work is done.
     """
     amount, done, costliest = first, 0, 0.0
     while done < total:
@@ -54,12 +54,7 @@ def run_in_steps(
 
 
 def run_over(
-    step: Callable[[int, int], object],
-    total: int,
-    budget: Budget,
-    phase: str,
-    *,
-    first: int = 1,
+    step: Callable[[int, int], object], total: int, budget: Budget, phase: str, *, first: int = 1
 ) -> Stopped | None:
     """Call `step` for one range of `total` units after the other, as :func:`run_in_steps` does.
 

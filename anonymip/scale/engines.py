@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from anonymip.errors import (
-    AnonymipError,
     InputError,
     Interrupted,
     MemoryShort,
@@ -330,7 +329,11 @@ class LocalRunner:
                     if not short and not isinstance(error, MemoryShort):
                         raise
                     if jobs == 1:
-                        raise _short_of(phase, short, error) from None
+                        what = f"memory ended: {short[0]} are left" if short else error.message
+                        raise MemoryShort(
+                            f"{phase}: {what}",
+                            remedy=f"Use a smaller {argument('part_rows', ...)}, or more memory",
+                        ) from None
                     end_idle_workers()
                     continue
             break
@@ -360,14 +363,6 @@ class LocalRunner:
         for call in calls:
             refuse_stopped(budget)
             budget.report(phase, **said(call(budget)))
-
-
-def _short_of(phase: str, short: Sequence[Memory], error: AnonymipError) -> MemoryShort:
-    """Return the error of parts that take more memory than there is, one after the other too."""
-    what = f"memory ended: {short[0]} are left" if short else error.message
-    return MemoryShort(
-        f"{phase}: {what}", remedy=f"Use a smaller {argument('part_rows', ...)}, or more memory"
-    )
 
 
 def _called(

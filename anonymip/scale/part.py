@@ -125,8 +125,7 @@ class _Appearing:
 class PartTask:
     """A part of the table.
 
-    `number`: of the part. `places`: files and row groups of its rows. `rows`: how many. `tree`: the
-    cuts that were kept.
+    `places`: files and row groups of its rows. `tree`: the cuts that were kept.
     """
 
     number: int
@@ -139,10 +138,10 @@ class PartTask:
 class PartResult:
     """What became of a part.
 
-    `number`: of the part. `file`: what is published of it. `manifest`: of that, with the loss.
-    `terms`: sum over its records of what each adds at least to the loss of any release of the whole
-    table; None where nothing is proven. `bound_method`: what proves it. `fingerprint`: of its rows.
-    `warnings`: what was said of it.
+    `file`: what is published of it. `manifest`: of that, with the loss. `terms`: sum over its
+    records of what each adds at least to the loss of any release of the whole table; None where
+    nothing is proven. `bound_method`: what proves it. `fingerprint`: of its rows. `warnings`: what
+    was said of it.
     """
 
     number: int
@@ -180,13 +179,9 @@ class Pace:
 def solve_part(task: PartTask, plan: Plan, *, budget: Budget | None = None) -> PartResult:
     """Solve, publish and verify a part; the same task gives the same file.
 
-    Rows are sorted by what they show: the order then says nothing, and no generator is needed. Of
-    a cover the assignment of sensitive and kept values is drawn by the system, at every try anew.
-
-    Raises
-    ------
-    AnonymipError
-        As solving and publishing do; the message names the part.
+    Rows are sorted by what they show: the order then says nothing, and no generator is needed. Of a
+    cover the assignment of sensitive and kept values is drawn by the system, at every try anew.
+    Raises AnonymipError as solving and publishing do; the message names the part.
     """
     try:
         with warnings.catch_warnings(record=True) as said:

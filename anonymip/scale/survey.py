@@ -28,11 +28,11 @@ _MANY = 10_000
 class Seen:
     """What one batch holds.
 
-    `rows`: how many. `found`: by quasi-identifier values of it, those that are missing left out:
-    all, or of many numbers the ends and one that is not whole, and these are `shortened`.
-    `sample`: rows of it, and `weight`, how many each stands for. `fingerprint`: a sum over all
-    rows, in whatever order they come.
-    `missing`: by quasi-identifier how many values are missing, but for rows that are left out.
+    `found`: by quasi-identifier values of it, those that are missing left out: all, or of many
+    numbers the ends and one that is not whole, and these are `shortened`. `sample`: rows of it, and
+    `weight`, how many each stands for. `fingerprint`: a sum over all rows, in whatever order they
+    come. `missing`: by quasi-identifier how many values are missing, but for rows that are left
+    out.
     """
 
     rows: int

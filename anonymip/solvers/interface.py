@@ -198,8 +198,7 @@ class Solver(Protocol):
 
         `form`: the model in matrix form, with at least one variable; without Pyomo's components.
         `start`: values, shape (variables,), NaN where there is none; integer variables all have
-        one. None for no start. `options`: common and own options. `budget`: asked at least ten
-        times a second whether to stop, and given the incumbents. Raises InputError if
-        `options.solver_options` has a name or value that the solver refuses. SolverError if the
-        model is unbounded or the solver fails.
+        one. None for no start. `budget`: asked at least ten times a second whether to stop, and
+        given the incumbents. Raises InputError if `options.solver_options` has a name or value that
+        the solver refuses. SolverError if the model is unbounded or the solver fails.
         """

@@ -255,8 +255,7 @@ def test_groups_of_the_page_are_a_hierarchy(session: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "k", "said"),
-    [("people.csv", 400, "k is 400"), ("people.csv", 41, "k is 41")],
+    ("table", "k", "said"), [("people.csv", 400, "k is 400"), ("people.csv", 41, "k is 41")]
 )
 def test_k_above_n_is_said(session: Session, table: str, k: int, said: str) -> None:
     """What cannot be is an error on the page, and what was there stays."""

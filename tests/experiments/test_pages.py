@@ -140,7 +140,7 @@ def test_a_comparison_is_measured_by_the_optimum_that_it_proves() -> None:
 def test_ties_are_told_as_ties(monkeypatch: pytest.MonkeyPatch) -> None:
     """Methods of equal loss are named together; one that ran on fewer tables leads nobody."""
     monkeypatch.setattr(pages, "_MOST_PICTURES", 0)
-    for drawn in ("_times", "spread_chart"):
+    for drawn in ("time_chart", "spread_chart"):
         monkeypatch.setattr(pages, drawn, lambda *_: None)
     problem = Problem(load_instance("health-records"), 2)
     frame = compare(problem, [2], ["mondrian", "initial", "hilbert"], exact=True).to_runs()

@@ -65,9 +65,7 @@ def printed(script: str, *names: str, plain: str = "") -> list[str]:
     [
         ("ordered-cut",),
         *profiles.thorough(
-            ("mondrian", "hilbert", "ring", "forest"),
-            ("local-search",),
-            ("pattern-search",),
+            ("mondrian", "hilbert", "ring", "forest"), ("local-search",), ("pattern-search",)
         ),
     ],
 )

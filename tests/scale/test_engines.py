@@ -219,11 +219,7 @@ def test_parts_that_have_no_memory_side_by_side_go_one_after_the_other(
     told: list[Progress] = []
     engine = Engine("local", workers=2, part_rows=60)
     found = released(
-        people,
-        tmp_path / "release",
-        engine=engine,
-        method="local-search",
-        progress=told.append,
+        people, tmp_path / "release", engine=engine, method="local-search", progress=told.append
     )
     assert files_of(tmp_path / "release") == files_of(tmp_path / "expected")
     solved = [one.done for one in told if one.phase == "solving parts"]

@@ -50,8 +50,8 @@ FOUND_BOUND, NO_BOUND = "bound", "no-bound"  # statuses of the search for a boun
 def perform(run: Run, bound: Bound | None, budget: Budget) -> Row | None:
     """Do a run and return its row; None if the user stopped it.
 
-    `run`: what to do. `bound`: a lower bound that is known of the problem. `budget`: an interrupt
-    of it ends the run; the time limit is the run's own.
+    `bound`: a lower bound that is known of the problem. `budget`: an interrupt of it ends the run;
+    the time limit is the run's own.
     """
     whole = _whole(run.table, run.experiment.folder, run.files)
     data = run.table.sample(whole, run.sample)

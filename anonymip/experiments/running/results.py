@@ -37,8 +37,8 @@ _FRAME_TYPES = {str: "str", int: "Int64", float: "float64"}
 class Results:
     """The table of an experiment.
 
-    `experiment`: what was asked. `frame`: one row for each run of a method that has ended, in the
-    order of tables, samples, values of k, methods and repetitions. The columns are those of
+    `frame`: one row for each run of a method that has ended, in the order of tables, samples,
+    values of k, methods and repetitions. The columns are those of
     :data:`anonymip.experiments.running.runs.COLUMNS`; what is unknown is missing. Bound and gap are
     the best that any run proved for the problem of the row. `runs`: how many rows there are to be.
     """
@@ -64,7 +64,15 @@ class RunStore:
         self._rows: dict[str, Row] = {}
         self._folder = folder
         if folder is not None:
-            _refuse_foreign(folder)
+            # Among other files those of an experiment would be lost.
+            if (
+                folder.is_dir()
+                and any(folder.iterdir())
+                and not (folder / "experiment.json").is_file()
+            ):
+                raise InputError(
+                    f"the folder {folder} holds other files", remedy="Name another, or an empty one"
+                )
             refuse_outputs([folder / "experiment.json", self._file("")], [])
 
     def has(self, run: Run) -> bool:
@@ -130,14 +138,6 @@ class RunStore:
             if row is not None:
                 rows.append({**row, **names})
         return Results(experiment, frame_of(share_bounds(rows)), count)
-
-
-def _refuse_foreign(folder: Path) -> None:
-    """Refuse a folder of other files, among which those of an experiment would be lost."""
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "experiment.json").is_file():
-        raise InputError(
-            f"the folder {folder} holds other files", remedy="Name another, or an empty one"
-        )
 
 
 def _names(run: Run) -> Row:

@@ -38,13 +38,13 @@ def run_experiment(
 ) -> Results:
     """Run what has not been run of an experiment; Ctrl-C ends it with the rows so far.
 
-    `experiment`: what to run. `folder`: keeps each row as soon as its run has ended. Runs whose
-    rows are there already are not done again, unless they failed: an experiment goes on where it
-    was stopped, and after a change of it only what that changes is run. None keeps nothing. `jobs`:
-    worker processes at a time; one by default, so that runs do not slow each other down. `isolate`:
-    whether runs are done in worker processes. Methods that are registered in this process are known
-    to it alone. `progress`: receives which run is being done and what it reports. Raises InputError
-    if a table or a file cannot be read, or `jobs` does not fit.
+    `folder`: keeps each row as soon as its run has ended. Runs whose rows are there already are not
+    done again, unless they failed: an experiment goes on where it was stopped, and after a change
+    of it only what that changes is run. None keeps nothing. `jobs`: worker processes at a time; one
+    by default, so that runs do not slow each other down. `isolate`: whether runs are done in worker
+    processes. Methods that are registered in this process are known to it alone. `progress`:
+    receives which run is being done and what it reports. Raises InputError if a table or a file
+    cannot be read, or `jobs` does not fit.
 
     >>> from anonymip.experiments import Experiment, MethodChoice, TableSource, run_experiment
     >>> experiment = Experiment(
@@ -65,7 +65,13 @@ def run_experiment(
         )
     experiment.find_objective()
     if isolate:
-        _refuse_unsent(experiment)
+        for choice in experiment.methods:
+            if not is_installed(find_method(choice.method)):
+                raise InputError(
+                    f"the method {choice.method} is registered in this process, and worker "
+                    "processes do not know it",
+                    remedy="Give isolate=False, or register it by an entry point of a package",
+                )
     runs = plan(experiment)
     store = RunStore(None if folder is None else Path(folder))
     store.write_plan(experiment, runs)
@@ -77,16 +83,6 @@ def run_experiment(
         finally:
             found = store.results(experiment, runs)
     return found
-
-
-def _refuse_unsent(experiment: Experiment) -> None:
-    for choice in experiment.methods:
-        if not is_installed(find_method(choice.method)):
-            raise InputError(
-                f"the method {choice.method} is registered in this process, and worker processes "
-                "do not know it",
-                remedy="Give isolate=False, or register it by an entry point of a package",
-            )
 
 
 class _Runner:

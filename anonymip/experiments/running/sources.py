@@ -20,10 +20,9 @@ from anonymip.runtime.arrays import Ints
 class Samples:
     """Random samples of a table.
 
-    `count`: how many. `size`: records of each, all different. `seed`: of
-    ``numpy.random.default_rng``, which draws one sample after the other: the first ones stay what
-    they are when `count` grows. Raises InputError if count or size is not positive, or the seed
-    negative.
+    `size`: records of each, all different. `seed`: of ``numpy.random.default_rng``, which draws one
+    sample after the other: the first ones stay what they are when `count` grows. Raises InputError
+    if count or size is not positive, or the seed negative.
     """
 
     count: int

@@ -26,7 +26,7 @@ from anonymip.solvers import SolverOptions, refuse_unknown_solver
 class MadeRecoding(NamedTuple):
     """A recoding, and what its options say of the objective.
 
-    `recoding`: the recoding. `priced`: what stars cost; None if that is not said.
+    `priced`: what stars cost; None if that is not said.
     """
 
     recoding: Recoding
@@ -38,9 +38,9 @@ def make_recoding(
 ) -> MadeRecoding:
     """Return the recoding of a name with its options.
 
-    `name`: of the recoding. `options`: parameters of its class; of patterns also the keys of a
-    section ``[mask]``. `mask`: such a section, which options replace key by key. Raises InputError
-    if there is no such recoding, or it has no such option.
+    `options`: parameters of its class; of patterns also the keys of a section ``[mask]``. `mask`:
+    such a section, which options replace key by key. Raises InputError if there is no such
+    recoding, or it has no such option.
     """
     if name in ("pattern", "pattern-levels"):
         rules = {**(mask or {}), **options}
@@ -200,8 +200,8 @@ class Experiment:
     ) -> Experiment:
         """Return the experiment that :meth:`to_dict` or a TOML file gives.
 
-        `document`: its keys. `folder`: where relative paths start from. `file`: its name in
-        messages. Raises InputError if it holds what no experiment has.
+        `document`: its keys. `folder`: where relative paths start from. Raises InputError if it
+        holds what no experiment has.
         """
         check_document(file, document)
         given = dict(document)
@@ -257,9 +257,9 @@ class Experiment:
     ) -> Problem:
         """Return a problem of the experiment.
 
-        `data`: the table. `k, recoding`: one of its values of k, and the name of one of its
-        recodings. `mask`: the section ``[mask]`` of the table's schema, which the options of the
-        recoding replace key by key. Raises InputError if they do not fit the table.
+        `k, recoding`: one of its values of k, and the name of one of its recodings. `mask`: the
+        section ``[mask]`` of the table's schema, which the options of the recoding replace key by
+        key. Raises InputError if they do not fit the table.
         """
         made = make_recoding(recoding, self.recodings.get(recoding, {}), mask or {})
         objective = self.find_objective()

@@ -76,21 +76,10 @@ class CodeRule:
     def hierarchy(self, values: Iterable[str], others: Sequence[str] = ()) -> Hierarchy:
         """Return the hierarchy of the codes that a column holds.
 
-        Parameters
-        ----------
-        values
-            The codes, in any order; empty ones are left out.
-        others
-            Values that are no codes and lie below the root: what stands for missing ones.
-
-        Raises
-        ------
-        InputError
-            If there are no codes, or one looks like a masked one.
-
-        Notes
-        -----
-        Complexity: O(total length of the codes times levels).
+        `values`: the codes, in any order; empty ones are left out. `others`: values that are no
+        codes and lie below the root: what stands for missing ones. Raises InputError if there are
+        no codes, or one looks like a masked one. Complexity: O(total length of the codes times
+        levels).
         """
         codes = sorted({value for value in values if value} - set(others))
         if not codes:

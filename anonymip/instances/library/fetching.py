@@ -97,7 +97,7 @@ def fetch(name: str, *, address: str | None = None) -> Fetched:
     _retrieve(source, address or source.address, original)
     place, digest, make = source.made
     made = folder / place
-    if not made.is_file() or _digest(made) != digest:
+    if not made.is_file() or hashlib.sha256(made.read_bytes()).hexdigest() != digest:
         text = make(original.read_text(encoding="utf-8"))
         with writing() as outputs:
             outputs.stage(made, public=True).write_bytes(text.encode())
@@ -162,10 +162,6 @@ def _reason(error: Exception) -> str:
     if response is not None:
         return f"the server answers {response.status_code} {response.reason}"
     return type(error).__name__ if isinstance(error, OSError) and not error.args else str(error)
-
-
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def data_directory() -> Path | None:

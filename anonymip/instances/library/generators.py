@@ -79,15 +79,11 @@ class _Decay:
             return np.asarray(masses + rest * tail / tail.sum())
 
         def excess(log_scale: float) -> float:
-            return _variance(values, filled(log_scale)) / self.variance - 1.0
+            mean = float(values @ filled(log_scale))
+            return float((values - mean) ** 2 @ filled(log_scale)) / self.variance - 1.0
 
         widest = math.log(100.0 * (self.high - self.low))
         return values, filled(float(brentq(excess, math.log(0.1 * self.step), widest)))
-
-
-def _variance(values: Ints, shares: Floats) -> float:
-    mean = float(values @ shares)
-    return float((values - mean) ** 2 @ shares)
 
 
 @dataclass(frozen=True)

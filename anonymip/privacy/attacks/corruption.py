@@ -13,10 +13,10 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,8 +25,7 @@ from anonymip.errors import InputError
 from anonymip.privacy.arrays import Flags, Floats, Ints
 from anonymip.privacy.attacks.probabilities import RandomAssignments, linked_parts, some_assignment
 from anonymip.privacy.graph.consistency import MatchGraph, PublishedMatches
-from anonymip.privacy.reading.hierarchies import Paths
-from anonymip.privacy.reading.original import Original, read_inputs
+from anonymip.privacy.reading.original import Original, Reading, read_inputs
 from anonymip.privacy.reading.published import PublishedTable, read_published
 
 
@@ -36,26 +35,21 @@ def consistency_graph(
     manifest: Mapping[str, Any] | str | Path | None = None,
     *,
     schema: str | Path | None = None,
-    separator: str | None = None,
-    encoding: str | None = None,
-    decimal: str | None = None,
-    columns: Sequence[str] | None = None,
-    hierarchies: Mapping[str, Paths] | None = None,
+    **reading: Unpack[Reading],
 ) -> MatchGraph:
     """Return which original records each published row can be, by its quasi-identifiers.
 
     Attacks take it: :func:`~anonymip.privacy.match_probabilities`,
     :func:`~anonymip.privacy.measure_corruption`.
-    `original, release, manifest, schema, separator, encoding, decimal, columns, hierarchies`: as in
-    :func:`~anonymip.privacy.verify`. Records are numbered in the order of the original, without
-    those that the missing policy left out; rows in that of the release. For each suppressed record
-    that has no row, a row of stars follows them: it could be anybody's. Raises InputError as
-    `verify` does; and if the release breaks the format, or has not one row a record but for those
-    that are left out. Complexity: linear in the number of matches, all of which are held in memory.
+    `original, release, manifest, schema`: as in :func:`~anonymip.privacy.verify`, and so is how
+    they are read: `separator`, `encoding`, `decimal`, `columns`, `sheet`, `hierarchies`. Records
+    are numbered in the order of the original, without those that the missing policy left out; rows
+    in that of the release. For each suppressed record that has no row, a row of stars follows them:
+    it could be anybody's. Raises InputError as `verify` does; and if the release breaks the format,
+    or has not one row a record but for those that are left out. Complexity: linear in the number of
+    matches, all of which are held in memory.
     """
-    inputs = read_inputs(
-        original, release, manifest, schema, separator, encoding, columns, hierarchies, decimal
-    )
+    inputs = read_inputs(original, release, manifest, schema, **reading)
     published = read_published(release, inputs.manifest, inputs.hierarchies)
     return matches_of(inputs.records, published, inputs.manifest.left_out.suppressed).graph()
 
@@ -109,12 +103,10 @@ def measure_corruption(
 ) -> Corruption:
     """Measure what random known matches leave to the others.
 
-    `graph`: which records each row can be. `known`: number of true matches that the adversary
-    knows, fewer than there are records. `truth`: (n,) the true record of each row, which only the
-    publisher knows; None draws an assignment at random for each measurement, as an adversary has
-    to. `draws`: number of measurements. `seed`: of the draws. Raises InputError if `known` or
-    `draws` is out of range, or `truth` is no assignment of the graph. Complexity: O(n + matches) a
-    draw.
+    `known`: number of true matches that the adversary knows, fewer than there are records. `truth`:
+    (n,) the true record of each row, which only the publisher knows; None draws an assignment at
+    random for each measurement, as an adversary has to. Raises InputError if `known` or `draws` is
+    out of range, or `truth` is no assignment of the graph. Complexity: O(n + matches) a draw.
     """
     if not 0 <= known < graph.n:
         raise InputError(f"known is {known}", remedy=f"Give a number from 0 to {graph.n - 1}")
@@ -166,8 +158,8 @@ def _without(graph: MatchGraph, rows: Ints, records: Ints) -> Flags:
 def in_some_assignment(graph: MatchGraph, held: Ints, usable: Flags | None = None) -> Flags:
     """Return (matches,) which matches are in some assignment.
 
-    `graph`: which records each row can be. `held`: (n,) an assignment. `usable`: (matches,) which
-    matches there are; None means all. Complexity: O(n + matches).
+    `held`: (n,) an assignment. `usable`: (matches,) which matches there are; None means all.
+    Complexity: O(n + matches).
     """
     part = linked_parts(graph, held, usable)
     holder = np.argsort(held)

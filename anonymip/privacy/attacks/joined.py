@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -21,8 +21,7 @@ from anonymip.errors import InputError
 from anonymip.privacy.arrays import Flags, Ints
 from anonymip.privacy.graph.consistency import ListedMatches, PublishedMatches
 from anonymip.privacy.graph.regularity import GraphPart
-from anonymip.privacy.reading.hierarchies import Paths
-from anonymip.privacy.reading.original import Original, read_inputs
+from anonymip.privacy.reading.original import Original, Reading, read_inputs
 from anonymip.privacy.reading.published import (
     PublishedTable,
     dense_rows,
@@ -101,8 +100,7 @@ class CompleteRelease:
 class JoinedView:
     """The matches of record and row that several releases leave in one of them.
 
-    `release`: which one. `people`: (n,) numbers of the records, equal where the adversary knows the
-    same of two.
+    `people`: (n,) numbers of the records, equal where the adversary knows the same of two.
     """
 
     def __init__(self, release: CompleteRelease, people: Ints) -> None:
@@ -182,7 +180,9 @@ class JoinedCandidates:
 
         A release without a row that can be the record's does not count: the record is not in it.
         """
-        return _fewest(self.left)
+        most = np.iinfo(np.int64).max
+        least = np.where(self.left > 0, self.left, most).min(axis=0)
+        return np.where(least == most, 0, least)
 
     @property
     def fewer(self) -> int:
@@ -242,12 +242,7 @@ def joined_candidates(
     *,
     schema: str | Path | None = None,
     k: int | None = None,
-    separator: str | None = None,
-    encoding: str | None = None,
-    decimal: str | None = None,
-    columns: Sequence[str] | None = None,
-    hierarchies: Mapping[str, Paths] | None = None,
-    sheet: str | int | None = None,
+    **reading: Unpack[Reading],
 ) -> JoinedCandidates:
     """Count the rows that can still be each record's to who joins several releases of a table.
 
@@ -270,11 +265,7 @@ def joined_candidates(
             f"{len(given)} manifests for {len(releases)} releases", remedy="Give one for each"
         )
     inputs = [
-        read_inputs(
-            *(original, release, manifest, schema, separator, encoding, columns, hierarchies),
-            decimal,
-            sheet,
-        )
+        read_inputs(original, release, manifest, schema, **reading)
         for release, manifest in zip(releases, given, strict=True)
     ]
     tables = [
@@ -349,10 +340,3 @@ def _count(found: JoinedCandidates, releases: Sequence[CompleteRelease]) -> Join
     left = np.stack([view.rows_of_records() for view in views])
     in_order = sum(release.in_order for release in releases) > 1
     return replace(found, alone=alone, left=left, in_order=in_order)
-
-
-def _fewest(rows: Ints) -> Ints:
-    """Return (n,) the least of (releases, n) numbers above 0; 0 where there is none."""
-    most = np.iinfo(np.int64).max
-    least = np.where(rows > 0, rows, most).min(axis=0)
-    return np.where(least == most, 0, least)

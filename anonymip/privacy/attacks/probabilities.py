@@ -54,14 +54,13 @@ def match_probabilities(
 ) -> MatchProbabilities:
     """Return the share of all assignments that hold each match.
 
-    `graph`: which records each row can be. `draws`: assignments drawn for the parts of the graph
-    that are too large to count, parts of more than 20 records connected by effective matches. The
-    standard error of a share p is that of the square root of p (1 - p) / draws at least, since
-    draws follow each other. `seed`: of the draws. Raises InputError if the graph has no assignment,
-    or `draws` is below 1. Complexity: O(2^s s) for a part of s <= 20 records; about O(s) steps for
-    a draw of a larger one. Draws are by a walk that takes the record from a row at random and hands
-    records on until it is back: its steps are reversible, and all assignments are equally likely in
-    the long run.
+    `draws`: assignments drawn for the parts of the graph that are too large to count, parts of more
+    than 20 records connected by effective matches. The standard error of a share p is that of the
+    square root of p (1 - p) / draws at least, since draws follow each other. Raises InputError if
+    the graph has no assignment, or `draws` is below 1. Complexity: O(2^s s) for a part of s <= 20
+    records; about O(s) steps for a draw of a larger one. Draws are by a walk that takes the record
+    from a row at random and hands records on until it is back: its steps are reversible, and all
+    assignments are equally likely in the long run.
     """
     if draws < 1:
         raise InputError(f"draws is {draws}", remedy="Give at least 1")
@@ -117,8 +116,8 @@ def linked_parts(graph: MatchGraph, held: Ints, usable: Flags | None = None) -> 
 
     A match is effective exactly if its row and the row that holds its record are in one part: a
     strongly connected component of the graph of rows that can take each other's records [1]_.
-    `graph`: which records each row can be. `held`: (n,) an assignment. `usable`: (matches,) which
-    matches there are; None means all. Complexity: O(n + matches).
+    `held`: (n,) an assignment. `usable`: (matches,) which matches there are; None means all.
+    Complexity: O(n + matches).
 
     .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
        Preserving Data Publishing, SIGMOD 2010, Theorem 1.
@@ -134,7 +133,7 @@ class RandomAssignments:
     """Assignments drawn by a reversible walk.
 
     `graph, effective`: the matches, and which of them can be used. `held`: (n,) the assignment to
-    start from. `seed`: of the walk.
+    start from.
     """
 
     def __init__(self, graph: MatchGraph, effective: Flags, held: Ints, seed: int) -> None:

@@ -130,9 +130,7 @@ def homogeneous_classes(labels: Ints, values: Ints) -> tuple[int, int]:
 
 
 def homogeneous_finding(
-    labels: Ints,
-    sensitive: Mapping[str, TextColumn],
-    claimed: Mapping[str, tuple[int, int]] | None,
+    labels: Ints, sensitive: Mapping[str, TextColumn], claimed: Mapping[str, tuple[int, int]] | None
 ) -> tuple[str, list[str]]:
     """Return what is counted of classes that share a sensitive value, and where claims differ.
 

@@ -60,8 +60,7 @@ def check_cover(
 ) -> CoverFindings:
     """Check the size that a cover claims, on the consistency graph of the release.
 
-    `original`: the records; problems name their rows. `graph`: which records each row can be.
-    `manifest`: names the recoding. `claims`: values of k, at least 1 each. Complexity: that of
+    `claims`: values of k, at least 1 each. Complexity: that of
     :func:`~anonymip.privacy.graph.regularity.disjoint_assignments` for freeform releases; of
     strongly connected components for effective matches; of looking up matches for degrees.
     """
@@ -284,20 +283,16 @@ def _poor_record(
         shows, value = np.unique(pairs_seen, return_inverse=True)
         rows = np.bincount(value.ravel(), counts[place]).astype(np.int64)
         cuts = np.searchsorted(shows, np.arange(part.a + 1) * width)
-        poor = np.flatnonzero(~_met(rows, cuts, promised, k))
+        # Which records' rows show enough: rows of each value, cut into records.
+        met = np.diff(cuts) >= promised.distinct
+        if promised.l > 1 and promised.matches is None:
+            for record in np.flatnonzero(met):
+                met[record] = _has_share(rows[cuts[record] : cuts[record + 1]], promised.l, k)
+        poor = np.flatnonzero(~met)
         if not len(poor):
             return None
         if not part.widen(poor, np.empty(0, np.int64)):
             return int(graph.first_records[poor[0]])
-
-
-def _met(rows: Ints, cuts: Ints, promised: Diversity, k: int) -> Flags:
-    """Return (a,) which records' rows show enough; `rows` show a value each, cut into records."""
-    met = np.diff(cuts) >= promised.distinct
-    if promised.l > 1 and promised.matches is None:
-        for record in np.flatnonzero(met):
-            met[record] = _has_share(rows[cuts[record] : cuts[record + 1]], promised.l, k)
-    return np.asarray(met, np.bool_)
 
 
 def _has_share(rows: Ints, l: Fraction, k: int) -> bool:  # noqa: E741

@@ -52,7 +52,7 @@ def normalised_penalty(
 def loss_problems(manifest: Manifest, ncp: float, cells: int) -> list[str]:
     """Return where the manifest's losses differ from the recomputed ones.
 
-    `manifest`: the claims. `ncp`: the recomputed sum of penalties. `cells`: n times m.
+    `ncp`: the recomputed sum of penalties. `cells`: n times m.
     """
     claims = [("ncp", manifest.loss.ncp, ncp), ("gcp", manifest.loss.gcp, ncp / cells)]
     if is_ncp(manifest.loss.name):

@@ -30,9 +30,8 @@ def inexact_problems(published: PublishedTable) -> list[str]:
 def mask_problems(published: PublishedTable, mask: Mask, exempt: Flags) -> list[str]:
     """Return which stars are none of the mask, and which rows of a pattern of single use differ.
 
-    `published`: the release. `mask`: what the manifest declares. `exempt`: (n,) rows that were
-    suppressed as a whole. Complexity: O(m n log n), and for each set of starred columns the length
-    of the mask.
+    `exempt`: (n,) rows that were suppressed as a whole. Complexity: O(m n log n), and for each set
+    of starred columns the length of the mask.
     """
     stars = published.suppressed
     labels = dense_rows(stars.astype(np.int8))
@@ -76,8 +75,8 @@ def level_problems(
 
     Level 0 is the exact value. Level l of a hierarchical column is the l-th label behind the value
     on its path, or the root where the path is shorter; of other columns level 1 is a star.
-    `published`: the release. `levels`: by column, as the manifest declares. `hierarchies`: by
-    column. `exempt`: (n,) rows that were suppressed as a whole.
+    `levels`: by column, as the manifest declares. `hierarchies`: by column. `exempt`: (n,) rows
+    that were suppressed as a whole.
     """
     problems: list[str] = []
     for attribute, column in enumerate(published.columns):
@@ -109,9 +108,8 @@ def recoded_problems(
     """Return whether more rows than records look as the levels make a record look.
 
     A short path ends in the root, so that the root is on several levels: only the original says
-    whether a cell is on the declared one for its record. `published, records`: release and
-    original. `levels, hierarchies`: by column. `exempt`: (n,) rows that were suppressed as a whole.
-    Complexity: O(m n log n).
+    whether a cell is on the declared one for its record. `levels, hierarchies`: by column.
+    `exempt`: (n,) rows that were suppressed as a whole. Complexity: O(m n log n).
     """
     published_label = np.empty(published.codes.shape, np.int64)
     due = np.empty(records.codes.shape, np.int64)

@@ -28,8 +28,8 @@ def diversity_problems(
 
     Rows of stars only are one class: who finds a person in no other looks among them. `published`:
     the release; its sensitive columns are as in the original. `original`: the records, with whose
-    values those of a class are compared, where they have to be close. `promised`: the diversity.
-    `sensitive`: names of the sensitive columns. Complexity: O(n log n) for each column.
+    values those of a class are compared, where they have to be close. `sensitive`: names of the
+    sensitive columns. Complexity: O(n log n) for each column.
     """
     if not sensitive:
         return ["The manifest promises a diversity, but names no sensitive column."]

@@ -40,11 +40,11 @@ def truth_problems(
 ) -> list[str]:
     """Return why the original records cannot be handed out to the published rows.
 
-    `published, original`: the two tables. If the release has fewer rows, every row still needs a
-    record of its own; the other records are left out. `in_order`: whether published row i belongs
-    to original record i, or to the i-th one that is not left out; else any one-to-one assignment of
-    records to rows will do. `is_cover`: whether sensitive and kept values follow an assignment of
-    their own: then only the cells of row i are tied to record i.
+    If the release has fewer rows, every row still needs a record of its own; the other records are
+    left out. `in_order`: whether published row i belongs to original record i, or to the i-th one
+    that is not left out; else any one-to-one assignment of records to rows will do. `is_cover`:
+    whether sensitive and kept values follow an assignment of their own: then only the cells of row
+    i are tied to record i.
     """
     containments = containments_of(published, original)
     untouched = original.paired(published.untouched)

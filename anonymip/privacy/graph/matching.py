@@ -83,7 +83,10 @@ def find_shortage(
     groups = int(record_groups.max()) + 1
     records = _side(record_codes, record_groups, groups)
     rows = _side(row_codes, row_groups, groups)
-    rows = _tightest_first(rows, containments)
+    # The types of a group, by the share of values that they contain.
+    group = np.repeat(np.arange(len(rows.starts) - 1), np.diff(rows.starts))
+    order = np.lexsort((log_shares(rows.codes, containments), group))
+    rows = _Side(rows.codes[order], rows.units[order], rows.starts, rows.first[order])
     source, target = _first_edges(records, rows, containments)
     source, target, amount = _maximum_flow(records, rows, source, target)
     placed = np.bincount(source, weights=amount, minlength=len(records.units))
@@ -103,13 +106,6 @@ def _side(codes: Codes, groups: Ints, count: int) -> _Side:
     first, units = first[order], units[order]
     starts = np.searchsorted(groups[first], np.arange(count + 1))
     return _Side(codes[first], units, starts, first)
-
-
-def _tightest_first(rows: _Side, containments: Sequence[Containment]) -> _Side:
-    """Sort the types of a group by the share of values that they contain."""
-    group = np.repeat(np.arange(len(rows.starts) - 1), np.diff(rows.starts))
-    order = np.lexsort((log_shares(rows.codes, containments), group))
-    return _Side(rows.codes[order], rows.units[order], rows.starts, rows.first[order])
 
 
 def _first_edges(records: _Side, rows: _Side, containments: Sequence[Containment]) -> Pairs:

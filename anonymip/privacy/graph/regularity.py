@@ -316,9 +316,9 @@ def capacity_of(graph: Consistency, source: Ints, target: Ints, k: int) -> Ints:
 def disjoint_assignments(graph: Consistency, claimed: int) -> tuple[int, Deficiency | None]:
     """Return how many disjoint assignments exist, up to a claim; and why not so many.
 
-    `graph`: the consistency graph. `claimed`: at least 1. Returns: the claim and None if so many
-    exist; else the largest number below, perhaps 0, and what the claim fails at. Complexity: a flow
-    if the claim holds, else O(log claimed) further ones.
+    `claimed`: at least 1. Returns: the claim and None if so many exist; else the largest number
+    below, perhaps 0, and what the claim fails at. Complexity: a flow if the claim holds, else O(log
+    claimed) further ones.
     """
     part = GraphPart(graph, claimed)
     deficiency = part.find_deficiency(claimed)

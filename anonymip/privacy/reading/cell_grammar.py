@@ -118,9 +118,9 @@ def read_text_cell(text: str) -> Cell:
 def read_node_cell(text: str, below: Mapping[str, tuple[str, ...]] | None) -> Cell:
     """Read a cell of a hierarchical column: the label of a node, or a star.
 
-    `text`: the cell. A root whose label is a star has a backslash in front. `below`: the values
-    that each node covers, by label; None if the hierarchy is not known. Raises CellError if the
-    cell does not follow the grammar, or names no node.
+    A root whose label is a star has a backslash in front. `below`: the values that each node
+    covers, by label; None if the hierarchy is not known. Raises CellError if the cell does not
+    follow the grammar, or names no node.
     """
     if text == STAR:
         return SUPPRESSED

@@ -23,8 +23,8 @@ class Nodes:
     """The nodes of one hierarchy, by label.
 
     `below`: the values that each node covers, sorted; a value covers itself. `level`: the longest
-    way from a value up to the node. `root`: the node that covers all. `paths`: the path of each
-    value to the root, by level: labels may be repeated.
+    way from a value up to the node. `paths`: the path of each value to the root, by level: labels
+    may be repeated.
     """
 
     below: Mapping[str, tuple[str, ...]]
@@ -41,10 +41,9 @@ class Nodes:
 def nodes_of_paths(name: str, paths: Sequence[Sequence[str]]) -> Nodes:
     """Return the nodes of a hierarchy.
 
-    `name`: of the column, for messages. `paths`: for each value the path from it to the root; a
-    label may be repeated at consecutive levels. Raises InputError if the paths are not those of one
-    tree. Complexity: O(total length of the paths), times the height for the check that they are a
-    tree.
+    `paths`: for each value the path from it to the root; a label may be repeated at consecutive
+    levels. Raises InputError if the paths are not those of one tree. Complexity: O(total length of
+    the paths), times the height for the check that they are a tree.
     """
     below: dict[str, list[str]] = {}
     above: dict[str, tuple[str, ...]] = {}
@@ -233,9 +232,8 @@ def _code_paths(given: Mapping[str, Any], where: str, file: Path) -> CodePaths:
 def declared_paths(given: object, name: str, file: Path) -> Path | list[list[str]] | CodePaths:
     """Return the file of a hierarchy, its paths from each value to the root, or those of codes.
 
-    `given`: what the schema says. `name`: of the column. `file`: the schema, to whose folder names
-    of files are relative. Raises InputError if it is no file, no table of groups, of bands, or of
-    codes.
+    `file`: the schema, to whose folder names of files are relative. Raises InputError if it is no
+    file, no table of groups, of bands, or of codes.
     """
     if isinstance(given, str):
         return file.parent / given

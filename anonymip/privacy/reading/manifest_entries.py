@@ -22,9 +22,8 @@ REMEDY = "Write the release again, or repair its manifest; docs/format.md descri
 def value_of(given: Mapping[str, Any], key: str, kind: type | None = None, where: str = "") -> Any:
     """Return the value of a key, of type `kind` unless that is None.
 
-    `given`: an object of the manifest. `where`: what stands before the key in messages, such as
-    ``"table."``. Raises InputError if the key is missing or its value of another type; true is no
-    whole number.
+    `where`: what stands before the key in messages, such as ``"table."``. Raises InputError if the
+    key is missing or its value of another type; true is no whole number.
     """
     if key not in given:
         refuse(where + key, "is missing")
@@ -334,8 +333,7 @@ class Mask:
 def read_mask(given: object, names: Sequence[str]) -> Mask:
     """Return the mask that a manifest declares.
 
-    `given`: the manifest's entry. `names`: the quasi-identifiers. Raises InputError if it is no
-    mask of these columns.
+    Raises InputError if it is no mask of these columns.
     """
     if not isinstance(given, Mapping):
         refuse("mask", "is not an object")

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,10 +82,9 @@ def encode_original(
 ) -> Original:
     """Apply missing policy, kinds and domains to the original table.
 
-    `table`: the original. `manifest, schema`: what is declared about it. `hierarchies`: of the
-    hierarchical columns, by name. `decimal`: mark of numbers that are texts. Raises InputError if a
-    published column is absent, a numeric one holds something else, a value is missing although the
-    policy forbids it, or no record is left.
+    `decimal`: mark of numbers that are texts. Raises InputError if a published column is absent, a
+    numeric one holds something else, a value is missing although the policy forbids it, or no
+    record is left.
     """
     for column in manifest.columns:
         if column.name not in table.columns:
@@ -381,23 +380,32 @@ class Inputs:
     records: Original  # the original as the manifest declares it
 
 
+class Reading(TypedDict, total=False):
+    """How files are read, as :func:`~anonymip.privacy.verify` takes it."""
+
+    separator: str | None
+    encoding: str | None
+    decimal: str | None
+    columns: Sequence[str] | None
+    sheet: str | int | None
+    hierarchies: Mapping[str, Paths] | None
+
+
 def read_inputs(
     original: str | Path | Any,
     release: str | Path | Any,
     manifest: Mapping[str, Any] | str | Path | None,
     schema: str | Path | None,
-    separator: str | None,
-    encoding: str | None,
-    columns: Sequence[str] | None,
-    hierarchies: Mapping[str, Paths] | None,
+    separator: str | None = None,
+    encoding: str | None = None,
     decimal: str | None = None,
+    columns: Sequence[str] | None = None,
     sheet: str | int | None = None,
+    hierarchies: Mapping[str, Paths] | None = None,
 ) -> Inputs:
-    """Read the manifest and the original of a release.
+    """Read the manifest and the original of a release: of the release its path alone is looked at.
 
-    `original, release, manifest, schema, separator, encoding, columns, hierarchies, decimal,
-    sheet`: as in :func:`~anonymip.privacy.verify`; of the release only its path, for the manifest.
-    Raises InputError as `verify` does.
+    Raises InputError as :func:`~anonymip.privacy.verify` does, whose arguments these are.
     """
     claims = read_manifest(manifest, release)
     given = read_schema(schema)

@@ -231,9 +231,8 @@ def header_problems(table: TextTable, manifest: Manifest, known: Collection[str]
 def baggage_problems(table: TextTable, order_kept: pd.Index | None = None) -> list[str]:
     """Return what a release carries beside its table.
 
-    `table`: the release. `order_kept`: labels of the original records, if both are data frames and
-    the release keeps their order: the same labels, or those of the records that are not left out,
-    reveal no more.
+    `order_kept`: labels of the original records, if both are data frames and the release keeps
+    their order: the same labels, or those of the records that are not left out, reveal no more.
     """
     problems = []
     same = False

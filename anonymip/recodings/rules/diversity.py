@@ -431,9 +431,9 @@ def lacking_records(
 
     Of the rows that an original record can be, no more than a share of 1/l may show one value (Wong
     et al. [1]_, Definition 9, each row being as likely), and enough values are to be shown.
-    `diversity`: what is asked for. `sensitive`: (n, columns) codes of the originals. `rows`: rows
-    that each original can be. `matching`: (n,) original of each published record, whose values the
-    row shows. Complexity: O(edges log k) for each column.
+    `sensitive`: (n, columns) codes of the originals. `rows`: rows that each original can be.
+    `matching`: (n,) original of each published record, whose values the row shows. Complexity:
+    O(edges log k) for each column.
 
     .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
        Preserving Data Publishing, SIGMOD 2010, Section 6.

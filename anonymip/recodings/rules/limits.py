@@ -221,7 +221,7 @@ def met_by_sets(
 ) -> Flags:
     """Return (B,) whether classes of records keep all limits.
 
-    `limits`: the limits. `rows`: (B, s) records of each class. `cells`: what the classes publish.
+    `rows`: (B, s) records of each class. `cells`: what the classes publish.
     """
     met = np.ones(len(rows), np.bool_)
     for limit in limits:

@@ -388,7 +388,12 @@ def _watch(
         now = time.monotonic()
         if now - reported >= _HEARTBEAT:
             reported = now
-            _report(log, form, budget)
+            incumbent, bound = progress(log.read_text(errors="replace"))
+            budget.report(
+                "CBC: branch and bound" if form.integer.any() else "CBC: linear program",
+                incumbent=None if incumbent is None else form.in_model_sense(incumbent),
+                bound=None if bound is None else form.in_model_sense(bound),
+            )
         if now >= patience:
             return _Run(reason, killed=True, late=True, code=128 + signal.SIGKILL)
         if reason is None:
@@ -410,15 +415,6 @@ def _ended(process: subprocess.Popen[bytes]) -> bool:
     except subprocess.TimeoutExpired:
         return False
     return True
-
-
-def _report(log: Path, form: StandardForm, budget: Budget) -> None:
-    incumbent, bound = progress(log.read_text(errors="replace"))
-    budget.report(
-        "CBC: branch and bound" if form.integer.any() else "CBC: linear program",
-        incumbent=None if incumbent is None else form.in_model_sense(incumbent),
-        bound=None if bound is None else form.in_model_sense(bound),
-    )
 
 
 def _result(

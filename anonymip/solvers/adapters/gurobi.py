@@ -207,20 +207,14 @@ def _fill(model: Any, form: StandardForm) -> Any:
         if rows.size:
             model.addMConstr(form.matrix[rows], variables, sense, side[rows])
         for row in np.flatnonzero(finite & ~certain).tolist():
-            _add_indicator(model, variables, form, row, sense, float(side[row]))
+            import gurobipy
+
+            part = slice(form.matrix.indptr[row], form.matrix.indptr[row + 1])
+            columns = form.matrix.indices[part].tolist()
+            expression = gurobipy.LinExpr(
+                form.matrix.data[part].tolist(), [variables[column].item() for column in columns]
+            )
+            switch = variables[int(form.indicators()[row])].item()
+            model.addGenConstrIndicator(switch, True, expression, sense, float(side[row]))
     model.update()
     return variables
-
-
-def _add_indicator(
-    model: Any, variables: Any, form: StandardForm, row: int, sense: str, side: float
-) -> None:
-    import gurobipy
-
-    part = slice(form.matrix.indptr[row], form.matrix.indptr[row + 1])
-    columns = form.matrix.indices[part].tolist()
-    expression = gurobipy.LinExpr(
-        form.matrix.data[part].tolist(), [variables[column].item() for column in columns]
-    )
-    switch = variables[int(form.indicators()[row])].item()
-    model.addGenConstrIndicator(switch, True, expression, sense, side)

@@ -25,12 +25,7 @@ from anonymip.errors import SolverError
 from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import Budget
 from anonymip.solvers.adapters.packages import PackageSolver, Search, Session, meanings
-from anonymip.solvers.interface import (
-    ABSOLUTE_GAP,
-    Availability,
-    SolverOptions,
-    SolverResult,
-)
+from anonymip.solvers.interface import ABSOLUTE_GAP, Availability, SolverOptions, SolverResult
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:

@@ -173,15 +173,12 @@ class Search:
             now = time.monotonic()
             if self.incumbent < reported or now - last >= _HEARTBEAT:
                 reported, last = self.incumbent, now
-                self._report()
-
-    def _report(self) -> None:
-        kind = "branch and bound" if self.form.integer.any() else "linear program"
-        self.budget.report(
-            f"{self.name}: {kind}",
-            incumbent=self._known(self.incumbent),
-            bound=self._known(self.bound),
-        )
+                kind = "branch and bound" if self.form.integer.any() else "linear program"
+                self.budget.report(
+                    f"{self.name}: {kind}",
+                    incumbent=self._known(self.incumbent),
+                    bound=self._known(self.bound),
+                )
 
     def _known(self, value: float) -> float | None:
         return self.form.in_model_sense(value) if abs(value) < INFINITY else None
@@ -190,7 +187,7 @@ class Search:
 class Session(ABC):
     """A model inside a solver, for one solve; it begins with the model filled in.
 
-    `native`: the solver's own model. `form, options`: what is solved, and how.
+    `native`: the solver's own model.
     """
 
     def __init__(self, native: Any, form: StandardForm, options: SolverOptions) -> None:

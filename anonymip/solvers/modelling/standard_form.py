@@ -139,8 +139,14 @@ class StandardForm:
             if amounts.size and amounts.max() > tolerance:
                 worst = int(amounts.argmax())
                 return f"variable {self.variables[worst].name} {text} {amounts[worst]:.3g}"
-        amounts = outside(activity, self.row_lower, self.row_upper) / self._row_scales()
-        amounts = np.where(self._counts(values), amounts, 0.0)
+        scales = np.ones(self.matrix.shape[0])
+        rows = np.repeat(np.arange(len(scales)), np.diff(self.matrix.indptr))
+        np.maximum.at(scales, rows, np.abs(self.matrix.data))
+        amounts = outside(activity, self.row_lower, self.row_upper) / scales
+        # Rows of indicators that are off need not hold.
+        indicators = self.indicators()
+        on: Flags = np.rint(values[np.maximum(indicators, 0)]) == 1
+        amounts = np.where((indicators < 0) | on, amounts, 0.0)
         if amounts.size and amounts.max() > FEASIBILITY:
             worst = int(amounts.argmax())
             return (
@@ -148,19 +154,6 @@ class StandardForm:
                 f"relative to its largest coefficient"
             )
         return None
-
-    def _counts(self, values: Floats) -> Flags:
-        """Return whether each row must hold at a point, shape (rows,)."""
-        indicators = self.indicators()
-        on: Flags = np.rint(values[np.maximum(indicators, 0)]) == 1
-        return (indicators < 0) | on
-
-    def _row_scales(self) -> Floats:
-        """Return the largest absolute coefficient of each row, at least 1, shape (rows,)."""
-        scales = np.ones(self.matrix.shape[0])
-        rows = np.repeat(np.arange(len(scales)), np.diff(self.matrix.indptr))
-        np.maximum.at(scales, rows, np.abs(self.matrix.data))
-        return scales
 
     def start_values(self) -> Floats | None:
         """Return the values that the Pyomo variables hold now, as a start.

@@ -42,7 +42,13 @@ def compile_standard_form(model: ConcreteModel) -> StandardForm:
         objective = _single_objective(model)
         compiled, void = _compiled(model, indicators)
         form = _from_compiled(compiled, objective.sense == maximize, indicators)
-        return _without_empty_rows(_switched_off(form, void))
+        # Indicators whose constraints on fixed variables do not hold are fixed at 0.
+        for variable in void:
+            if variable.fixed and variable.value > 0.5:
+                raise _cannot_hold(variable.parent_block().name)
+        never = {id(variable) for variable in void}
+        off = [column for column, variable in enumerate(form.variables) if id(variable) in never]
+        return _without_empty_rows(_with_zeros(form, np.array(off, dtype=np.int64)))
 
 
 def _compiled(model: ConcreteModel, indicators: Indicators) -> tuple[Any, list[Any]]:
@@ -164,16 +170,6 @@ def _with_rows(form: StandardForm, keep: Flags) -> StandardForm:
         row_upper=form.row_upper[keep],
         indicator=None if form.indicator is None else form.indicator[keep],
     )
-
-
-def _switched_off(form: StandardForm, void: list[Any]) -> StandardForm:
-    """Fix indicators at 0 whose constraints on fixed variables do not hold."""
-    for variable in void:
-        if variable.fixed and variable.value > 0.5:
-            raise _cannot_hold(variable.parent_block().name)
-    never = {id(variable) for variable in void}
-    off = [column for column, variable in enumerate(form.variables) if id(variable) in never]
-    return _with_zeros(form, np.array(off, dtype=np.int64))
 
 
 def _with_zeros(form: StandardForm, columns: Ints) -> StandardForm:

@@ -12,12 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anonymip.errors import InputError
-from anonymip.privacy import (
-    MatchGraph,
-    consistency_graph,
-    match_probabilities,
-    measure_corruption,
-)
+from anonymip.privacy import MatchGraph, consistency_graph, match_probabilities, measure_corruption
 from anonymip.privacy.attacks import probabilities
 from anonymip.privacy.graph.regularity import GraphPart
 from tests.privacy.checks.test_covers import KINDS, regular_sets, ring, rows_of, tables
