@@ -10,7 +10,7 @@ import threading
 import time
 import tomllib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -287,8 +287,3 @@ def loading(budget: Budget) -> None:
     import anonymip.cli.tasks
     import anonymip.experiments.report
     import anonymip.solving  # noqa: F401
-
-
-def ks_up_to(n: int) -> Sequence[int]:
-    """Return the values of k that a curve shows of a table of n records."""
-    return [k for k in (2, 3, 5, 10, 15, 20, 30, 50) if k <= max(2, n // 4)]

@@ -12,7 +12,7 @@ import typer
 from anonymip.errors import InputError
 
 if TYPE_CHECKING:
-    from anonymip.objectives import MembersObjective, Objective, Suppressions
+    from anonymip.objectives import MembersObjective, Objective
     from anonymip.recodings import Apart, Diversity, Limit, Recoding
 
 
@@ -291,29 +291,18 @@ class StarRules:
         Costs of a schema hold for patterns, and where no other objective than the default is
         named.
         """
-        if self.costs:
-            if found.name not in ("gcp", "suppressions"):
-                raise InputError(
-                    f"--suppression-cost prices stars, and the objective is {found.name}",
-                    remedy="Leave one of the two out",
-                )
-            return _priced(dict(map(_cost, self.costs)))
-        costs = self.section.get("costs")
-        if (
-            costs
-            and recoding in ("pattern", "pattern-levels")
-            and found.name in ("gcp", "suppressions")
-        ):
-            return _priced(costs)
-        return found
+        from anonymip.recodings.patterns import read_mask_section
 
-
-def _priced(costs: Mapping[str, Any]) -> Suppressions:
-    from anonymip.recodings.patterns import read_mask_section
-
-    objective = read_mask_section({"costs": costs}).objective
-    assert objective is not None
-    return objective
+        takes_costs = found.name in ("gcp", "suppressions")
+        costs: Mapping[str, Any] = dict(map(_cost, self.costs or ()))
+        if costs and not takes_costs:
+            raise InputError(
+                f"--suppression-cost prices stars, and the objective is {found.name}",
+                remedy="Leave one of the two out",
+            )
+        if not costs and takes_costs and recoding in ("pattern", "pattern-levels"):
+            costs = self.section.get("costs", {})
+        return read_mask_section({"costs": costs}).objective or found
 
 
 def _cost(text: str) -> tuple[str, float]:

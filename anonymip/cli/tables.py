@@ -170,9 +170,7 @@ class TableOptions:
 
     @property
     def _roles(self) -> tuple[list[str], list[str], list[str], list[str]]:
-        lists = (self.quasi_identifier, self.sensitive, self.keep, self.drop)
-        one, two, three, four = (given or [] for given in lists)
-        return one, two, three, four
+        return self.quasi_identifier or [], self.sensitive or [], self.keep or [], self.drop or []
 
     @property
     def _asks(self) -> bool:

@@ -90,48 +90,41 @@ class Attribute:
         if not self.name:
             raise InputError("an attribute has no name", remedy="Name every column")
         if self.kind not in get_args(Kind):
-            raise InputError(
-                f"attribute {self.name!r}: unknown kind {self.kind!r}",
-                remedy=did_you_mean(self.kind, get_args(Kind))
-                or f"Use one of {', '.join(get_args(Kind))}",
+            likely = did_you_mean(self.kind, get_args(Kind))
+            raise self._error(
+                f"unknown kind {self.kind!r}", likely or f"Use one of {', '.join(get_args(Kind))}"
             )
         allowed = _PUBLISH_OF_KIND[self.kind]
         if self.publish is None:
             object.__setattr__(self, "publish", allowed[0])
         elif self.publish not in allowed:
-            raise InputError(
-                f"attribute {self.name!r}: a {self.kind} attribute cannot be published as "
-                f"{self.publish!r}",
-                remedy=f"Use {' or '.join(allowed)}",
+            raise self._error(
+                f"a {self.kind} attribute cannot be published as {self.publish!r}",
+                f"Use {' or '.join(allowed)}",
             )
-        if not _is_weight(self.weight):
-            raise InputError(
-                f"attribute {self.name!r}: weight is {self.weight!r}",
-                remedy="A weight is a number of at least 0 and at most 1e100",
-            )
-        object.__setattr__(self, "weight", float(self.weight))
+        weight: Any = self.weight
+        is_number = isinstance(weight, Real) and not isinstance(weight, bool)
+        if not is_number or not 0 <= weight <= _HEAVIEST:
+            remedy = "A weight is a number of at least 0 and at most 1e100"
+            raise self._error(f"weight is {weight!r}", remedy)
+        object.__setattr__(self, "weight", float(weight))
         if not isinstance(self.integer, bool):
-            raise InputError(
-                f"attribute {self.name!r}: integer is {self.integer!r}", remedy="Use true or false"
-            )
+            raise self._error(f"integer is {self.integer!r}", "Use true or false")
         if self.integer and self.kind != "numeric":
-            raise InputError(
-                f"attribute {self.name!r}: integer is for numeric attributes",
-                remedy="Leave integer out, or declare the attribute numeric",
-            )
+            remedy = "Leave integer out, or declare the attribute numeric"
+            raise self._error("integer is for numeric attributes", remedy)
         on_calendar = self.kind == "date" and self.publish == "node"
         if not (on_calendar and isinstance(self.hierarchy, Calendar | None)) and (
             (self.hierarchy is None) == (self.kind == "hierarchical")
         ):
-            raise InputError(
-                f"attribute {self.name!r}: a hierarchy belongs to a hierarchical attribute, "
-                "and only to one",
-                remedy="Give both kind='hierarchical' and hierarchy, or neither",
+            raise self._error(
+                "a hierarchy belongs to a hierarchical attribute, and only to one",
+                "Give both kind='hierarchical' and hierarchy, or neither",
             )
         if self.hierarchy is not None and not isinstance(self.hierarchy, Hierarchy):
-            raise InputError(
-                f"attribute {self.name!r}: hierarchy is a {type(self.hierarchy).__name__}",
-                remedy="Name its file in a schema, or give what read_hierarchy returns",
+            raise self._error(
+                f"hierarchy is a {type(self.hierarchy).__name__}",
+                "Name its file in a schema, or give what read_hierarchy returns",
             )
         for end in ("at_most", "at_least"):
             given = getattr(self, end)
@@ -139,16 +132,13 @@ class Attribute:
                 object.__setattr__(self, end, given.isoformat()[:10])
         is_scaled = self.kind in ("numeric", "date")
         if not is_scaled and any(value is not None for value in self.scaling.values()):
-            raise InputError(
-                f"attribute {self.name!r}: precision, format, at_most and at_least are for numbers "
-                "and dates",
-                remedy="Leave them out, or declare the attribute numeric or a date",
+            raise self._error(
+                "precision, format, at_most and at_least are for numbers and dates",
+                "Leave them out, or declare the attribute numeric or a date",
             )
         if self.publish == "set" and self.is_numeric and not self.scale.is_plain:
-            raise InputError(
-                f"attribute {self.name!r}: rounded and capped numbers are published as ranges",
-                remedy="Leave publish out, or precision, at_most and at_least",
-            )
+            remedy = "Leave publish out, or precision, at_most and at_least"
+            raise self._error("rounded and capped numbers are published as ranges", remedy)
         if self.missing is not None and self.missing not in MISSING_POLICIES:
             raise unknown_name(
                 f"attribute {self.name!r}: policy for missing values",
@@ -157,6 +147,9 @@ class Attribute:
             )
         if self.domain is not None:
             object.__setattr__(self, "domain", self._checked_domain())
+
+    def _error(self, what: str, remedy: str) -> InputError:
+        return InputError(f"attribute {self.name!r}: {what}", remedy=remedy)
 
     @property
     def scaling(self) -> dict[str, Any]:
@@ -179,35 +172,26 @@ class Attribute:
     def _checked_domain(self) -> tuple[object, ...]:
         domain = cast(Sequence[object], self.domain)
         if isinstance(domain, str) or not isinstance(domain, Iterable):
-            raise InputError(
-                f"attribute {self.name!r}: domain is a single value", remedy="Give a list of values"
-            )
+            raise self._error("domain is a single value", "Give a list of values")
         if self.kind == "hierarchical":
-            raise InputError(
-                f"attribute {self.name!r}: the hierarchy is the domain", remedy="Leave domain out"
-            )
+            raise self._error("the hierarchy is the domain", "Leave domain out")
         if self.kind == "categorical":
             texts = tuple(str(value) for value in domain)
             if not texts or len(set(texts)) < len(texts):
-                raise InputError(
-                    f"attribute {self.name!r}: domain is empty or names a value twice",
-                    remedy="List every permissible value once",
-                )
+                remedy = "List every permissible value once"
+                raise self._error("domain is empty or names a value twice", remedy)
             return texts
         if self.kind == "date":
             return self._checked_dates(tuple(domain))
         try:
             low, high = (float(cast(float, value)) for value in domain)
         except (TypeError, ValueError):
-            raise InputError(
-                f"attribute {self.name!r}: domain of a numeric attribute is not a pair of numbers",
-                remedy="Give [lowest, highest]",
-            ) from None
+            what = "domain of a numeric attribute is not a pair of numbers"
+            raise self._error(what, "Give [lowest, highest]") from None
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-            raise InputError(
-                f"attribute {self.name!r}: domain has its lowest above its highest, or an "
-                "infinite end",
-                remedy="Give [lowest, highest] with finite numbers",
+            raise self._error(
+                "domain has its lowest above its highest, or an infinite end",
+                "Give [lowest, highest] with finite numbers",
             )
         if self.integer and not (low.is_integer() and high.is_integer()):
             raise InputError(
@@ -221,10 +205,8 @@ class Attribute:
         ends = [number_at(end, unit, self.format) for end in domain]
         numbers = [end for end in ends if end is not None]
         if len(domain) != 2 or len(numbers) != 2 or numbers[0] > numbers[1]:
-            raise InputError(
-                f"attribute {self.name!r}: domain of dates is not a pair of dates",
-                remedy='Give [earliest, latest], such as ["1930-01-01", "2020-12-31"]',
-            )
+            remedy = 'Give [earliest, latest], such as ["1930-01-01", "2020-12-31"]'
+            raise self._error("domain of dates is not a pair of dates", remedy)
         return tuple(unit_text(int(number), unit) for number in numbers)
 
     @property
@@ -256,9 +238,3 @@ class Attribute:
             low, high = (number_at(end, unit) for end in self.domain)
             return cast(float, low), cast(float, high)
         return float(cast(float, self.domain[0])), float(cast(float, self.domain[1]))
-
-
-def _is_weight(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return False
-    return bool(0 <= value <= _HEAVIEST)  # type: ignore[operator]

@@ -69,7 +69,8 @@ class Domains:
                     remedy="Change the unit of the column, or declare another domain",
                 )
         for one, levels, (low, high) in columns:
-            if low < high and _least_gap(levels.astype(np.float64)) < _NEAREST * (high - low):
+            gap = np.diff(levels.astype(np.float64)).min(initial=np.inf) if low < high else np.inf
+            if gap < _NEAREST * (high - low):
                 raise InputError(
                     f"column {one.name!r} holds values that lie too near to each other to be told "
                     "apart beside its domain",
@@ -114,10 +115,6 @@ class Domains:
                 remedy=f"Quasi-identifiers are {', '.join(self.names)}",
             )
         return self.names.index(name)
-
-
-def _least_gap(levels: Floats) -> float:
-    return float(np.diff(levels).min(initial=np.inf))
 
 
 def _origin(levels: Floats, low: float) -> float:

@@ -564,7 +564,9 @@ def _result(findings: _Findings) -> Verification:
     promise = None
     if manifest.unit is not None:
         promise = f"k counts units (column {manifest.unit!r}), k reached counts rows"
-    bound = manifest.loss.bound if loss_claims.has_ncp_objective(manifest) else None
+    # Of an objective whose value is the ncp, which the bound bounds too.
+    is_ncp = loss_claims.is_ncp(manifest.loss.name) and manifest.loss.suppression_price is None
+    bound = manifest.loss.bound if is_ncp else None
     reached, classes = findings.cover_reached, None
     if sizes is not None and not manifest.is_cover:
         reached, classes = sizes.smallest, len(sizes.sizes)

@@ -47,7 +47,8 @@ def find_recoding(name: str, *, suppression: bool = False) -> Recoding:
     """
     make = RECODINGS.get(name) or _OUTSIDE.find(name)
     if make is None:
-        raise unknown_name("recoding", name, recoding_names())
+        # Packages that register some are imported to name them.
+        raise unknown_name("recoding", name, (*RECODINGS, *_OUTSIDE.all()))
     if not suppression:
         return make()
     if "suppression" not in inspect.signature(make).parameters:
@@ -73,11 +74,6 @@ def as_recoding(given: object) -> Recoding:
             remedy=f"Give an object, such as Freeform(), or a name: {', '.join(RECODINGS)}",
         )
     return given  # type: ignore[return-value]
-
-
-def recoding_names() -> tuple[str, ...]:
-    """Return the names of all recodings, importing the packages that register some."""
-    return (*RECODINGS, *_OUTSIDE.all())
 
 
 def published_form(recoding: Recoding) -> str:

@@ -163,8 +163,7 @@ class Budget:
 
     def renewed(self, time_limit: float | None) -> Budget:
         """Return a budget with its own time limit and the same listener and interrupt."""
-        fresh = Budget.of(time_limit, self.progress)
-        return self._with_part(fresh)
+        return self._with_part(Budget.of(time_limit, self.progress))
 
     def share(self, fraction: float) -> Budget:
         """Return a budget with a fraction of the time left, the same listener and interrupt."""

@@ -20,11 +20,6 @@ _CLOSED_GAP = 1e-6  # solvers stop within this, relatively; a wider gap is never
 _NCP_OBJECTIVES = ("gcp", "ncp")  # objectives whose value is the sum of the normalised penalties
 
 
-def has_ncp_objective(manifest: Manifest) -> bool:
-    """Return whether the objective value is the ncp, so that the bound bounds it too."""
-    return is_ncp(manifest.loss.name) and manifest.loss.suppression_price is None
-
-
 def is_ncp(name: str) -> bool:
     """Return whether an objective's value follows from the ncp and the suppressed records."""
     return name.lower() in _NCP_OBJECTIVES
