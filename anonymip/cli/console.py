@@ -59,9 +59,7 @@ class ProgressLine:
     @property
     def left(self) -> float | None:
         """Seconds until the limit; None without one, and when what it limits is done."""
-        if self._message.remaining is None:
-            return None
-        return max(0.0, self._end - self._clock())
+        return None if self._message.remaining is None else max(0.0, self._end - self._clock())
 
     def __rich__(self) -> Table:
         """Return the line as it is now; what was found gives way where the terminal is narrow."""

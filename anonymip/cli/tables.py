@@ -273,9 +273,7 @@ def named_table(instance: str, schema: Path | None, *, has_roles: bool = False) 
 
 def table_file(instance: str) -> Path | None:
     """Return the file of a table, None if the instance is a named or generated one."""
-    if _is_named(instance) or not os.path.isfile(instance):
-        return None
-    return Path(instance)
+    return None if _is_named(instance) or not os.path.isfile(instance) else Path(instance)
 
 
 def called(instance: str) -> str:

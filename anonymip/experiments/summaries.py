@@ -99,6 +99,7 @@ def share_gained(frame: pd.DataFrame, baseline: str, *, recoding: str = "freefor
     `frame`: one row a run. `baseline`: label of the method that gains nothing. `recoding`: whose
     optimum counts; the rows of other recodings are measured by it too. Returns: the columns of
     :data:`GROUP`, ``label``, ``samples`` and ``share``; missing where the baseline is optimal.
+    Raises InputError if the baseline has no run.
 
     .. [1] K. Doka et al.: k-Anonymization by Freeform Generalization, ASIACCS 2015, Section 8.2
        and Fig. 7a.
@@ -106,10 +107,14 @@ def share_gained(frame: pd.DataFrame, baseline: str, *, recoding: str = "freefor
     tables = [*SAMPLE, "k"]
     proven = frame[(frame["status"] == Stopped.OPTIMAL.value) & (frame["recoding"] == recoding)]
     measured = frame.dropna(subset=["loss"])
+    ran = measured[measured["label"] == baseline]
+    if ran.empty:
+        known = ", ".join(sorted(set(measured["label"])))
+        raise InputError(f"no run is called {baseline!r}", remedy=f"There are: {known}")
     ends = pd.DataFrame(
         {
             "best": proven.groupby(tables, dropna=False)["loss"].min(),
-            "worst": _of(measured, baseline).groupby(tables, dropna=False)["loss"].mean(),
+            "worst": ran.groupby(tables, dropna=False)["loss"].mean(),
         }
     ).dropna()
     rows = measured.merge(ends.reset_index(), on=tables)
@@ -119,15 +124,6 @@ def share_gained(frame: pd.DataFrame, baseline: str, *, recoding: str = "freefor
     share = (means_of["worst"] - means_of["loss"]) / span.where(span != 0)
     samples = whole["sample"].nunique(dropna=False)
     return pd.DataFrame({"samples": samples, "share": share}).reset_index()
-
-
-def _of(frame: pd.DataFrame, label: str) -> pd.DataFrame:
-    """Return the rows of a method. Raises InputError if there are none."""
-    rows = frame[frame["label"] == label]
-    if rows.empty:
-        known = ", ".join(sorted(set(frame["label"])))
-        raise InputError(f"no run is called {label!r}", remedy=f"There are: {known}")
-    return rows
 
 
 def pareto_front(

@@ -68,22 +68,17 @@ def thermometer(comparison: Comparison) -> Picture:
 
 
 def _column(rows: list[ComparisonRow]) -> Column:
-    first = rows[0]
+    first, bound = rows[0], rows[0].solution.bound
     scale, is_optimum = first.solution.scale, first.against == "optimum"
+    # What a bound stands on goes below, in short lines.
+    below = [] if bound is None else wrap(bound.method, _LINE)
     return Column(
         first.solution.problem.k,
         {row.solution.method: row.solution.objective / row.solution.scale for row in rows},
         None if first.reference is None else first.reference / scale,
         is_optimum,
-        "proven optimum" if is_optimum else _bound_name(first),
+        "proven optimum" if is_optimum else "\n".join(["proven bound:", *below]),
     )
-
-
-def _bound_name(row: ComparisonRow) -> str:
-    """Return the words for a bound: what it stands on goes below, in short lines."""
-    bound = row.solution.bound
-    below = wrap(bound.method, _LINE) if bound is not None else []
-    return "\n".join(["proven bound:", *below])
 
 
 def _labels(columns: Sequence[Column]) -> list[str]:

@@ -323,9 +323,7 @@ def claimed_form(solution: Solution) -> str:
     its matches lie in some assignment, so that it is released as what it is: k-concealment.
     """
     form = published_form(solution.problem.recoding)
-    if form == "freeform" and _degree(solution) is None:
-        return "k-concealment"
-    return form
+    return "k-concealment" if form == "freeform" and _degree(solution) is None else form
 
 
 def cover_checks(solution: Solution, cover: Cover) -> list[str]:

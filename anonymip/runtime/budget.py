@@ -198,9 +198,7 @@ class Budget:
 
     def remaining(self) -> float | None:
         """Return the seconds left, at least 0, or None without a limit."""
-        if self.deadline is None:
-            return None
-        return max(0.0, self.deadline - time.monotonic())
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
     def stop_reason(self) -> Stopped | None:
         """Return why to stop now, or None to go on."""

@@ -81,18 +81,14 @@ class RunInForce:
 
     def weighed(self, problem: object) -> Any:
         """Return the sets that the bound weighs, if the run solves this problem; else None."""
-        if self.weighing is None or problem is not self._problem:
-            return None
-        return self.weighing()
+        return None if self.weighing is None or problem is not self._problem else self.weighing()
 
     def solved_program(self, problem: object) -> Any:
         """Return the program of the bound, if the run solves this problem; else None.
 
         The bound is done with it.
         """
-        if self.solving is None or problem is not self._problem:
-            return None
-        return self.solving()
+        return None if self.solving is None or problem is not self._problem else self.solving()
 
     def offer(self, problem: object, release: Any) -> None:
         """Keep a release if it is of the problem that the run solves, and better than before."""

@@ -49,9 +49,7 @@ class Memory:
 
 def in_words(amount: float) -> str:
     """Return an amount of bytes for people."""
-    if amount < 1e9:
-        return f"{max(0.0, amount) / 1e6:.0f} MB"
-    return f"{amount / 1e9:.1f} GB"
+    return f"{max(0.0, amount) / 1e6:.0f} MB" if amount < 1e9 else f"{amount / 1e9:.1f} GB"
 
 
 def memory_at_hand(root: Path = Path("/")) -> Memory | None:

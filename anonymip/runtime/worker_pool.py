@@ -250,13 +250,6 @@ def end_idle_workers() -> None:
     _pool.end()
 
 
-def _working_directory() -> str | None:
-    try:
-        return os.getcwd()
-    except OSError:
-        return None
-
-
 def run_isolated(
     task: Callable[[Budget], T] | bytes,
     time_limit: float | None,
@@ -344,9 +337,11 @@ class _Watch:
                 return self._last_chance(reason)
 
     def _send(self, content: bytes, scratch: str) -> None:
-        remaining = None
+        remaining = folder = None
         if self.deadline is not None:
             remaining = max(0.1, self.deadline - time.monotonic())
+        with suppress(OSError):  # it may have been removed
+            folder = os.getcwd()
         self.worker.send(
             messages.Request(
                 self.number,
@@ -355,7 +350,7 @@ class _Watch:
                 scratch,
                 tuple(sys.path),
                 dict(os.environ),
-                _working_directory(),
+                folder,
             )
         )
         if self.interrupted is not None:

@@ -254,9 +254,7 @@ def _program() -> str | None:
     else:
         # The class attribute: making an object of it warns of its removal in PuLP 4.
         carried = str(PULP_CBC_CMD.pulp_cbc_path)
-    if carried is not None and os.access(carried, os.X_OK):
-        return carried
-    return shutil.which("cbc")
+    return carried if carried is not None and os.access(carried, os.X_OK) else shutil.which("cbc")
 
 
 @cache

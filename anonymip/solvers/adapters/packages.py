@@ -152,9 +152,7 @@ class Search:
         if status not in meanings:
             raise SolverError(f"{self.name} ended with the status {status!r}", remedy=keep_log())
         meaning = meanings[status]
-        if meaning is Stopped.INTERRUPT and self.reason is not None:
-            return self.reason
-        return meaning
+        return self.reason if meaning is Stopped.INTERRUPT and self.reason is not None else meaning
 
     def _work(self, work: Callable[[], object]) -> None:
         try:
