@@ -431,3 +431,27 @@ def test_losses_below_the_tolerances_are_compared_exactly(seed: int) -> None:
     solution = column_generation(problem)
     assert solution.objective == pytest.approx(equivalence_mip(problem).objective)
     assert solution.is_optimal
+
+
+def test_a_target_that_takes_too_much_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool is not searched in part where the last one took as much for fewer columns."""
+    problem = Problem(census(30, 8, 1, mixed=True), 5)
+    proven = column_generation(problem)
+    assert proven.is_optimal
+    search = proving.solve_pool
+    searched = []
+
+    def slower(*args: Any, **kwargs: Any) -> Any:
+        answer = search(*args, **kwargs)
+        searched.append(answer)
+        # As much as is left to the next one; its columns are more.
+        return replace(answer, work=0.5 * kwargs["max_nodes"])
+
+    monkeypatch.setattr(proving, "solve_pool", slower)
+    found = column_generation(problem)
+    assert len(searched) == 1
+    assert not found.is_optimal
+    assert any(remark.endswith(" columns, left") for remark in found.trace)
+    assert found.bound is not None
+    assert proven.bound is not None
+    assert searched[0].bound <= found.bound.value <= proven.bound.value
