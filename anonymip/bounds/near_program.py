@@ -179,6 +179,8 @@ class NearProgram:
         # The stage that comes next, its rounds that are done, and how many sets the last one added
         # that the aims do not know yet.
         self._stage, self._rounds = 0, 0
+        #: Rounds of pricing that were made by now.
+        self.rounds = 0
         self._added: int | None = None
         self._unit = float(np.abs(duals.duals).mean())
         # What holds without rules holds under them.
@@ -214,7 +216,7 @@ class NearProgram:
             if not self.improve(pause):
                 return False
             few = self._added < NUMBERS.many * len(duals.counts)
-            self._added, self._rounds = None, self._rounds + 1
+            self._added, self._rounds, self.rounds = None, self._rounds + 1, self.rounds + 1
             if few or self._rounds == rounds:
                 self._stage, self._rounds = self._stage + 1, 0
         return True

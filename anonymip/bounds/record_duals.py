@@ -156,15 +156,15 @@ class RecordDuals:
         sets lose. The search for one row may compute `each` losses, all of them this `share` of
         those left.
         """
-        return self._ascend(self._aims(factor), _BY_SETS, each, share)
+        return self._ascend(self.caps_of(factor), _BY_SETS, each, share)
 
-    def work_of(self, factor: float, each: int) -> float:
-        """Return about how many losses such an ascent computes; infinity for more than are left.
+    def work_of(self, caps: Floats, each: int, *, by_boxes: bool = False) -> float:
+        """Return about how many losses an ascent to (t,) caps computes; infinite if too many.
 
         A sample of the rows, evenly through their order, is raised, and all others as if nothing
         kept them from their aims, for which this is rather too much. What it takes is counted.
         """
-        caps = self._aims(factor)
+        way = _BY_BOXES if by_boxes else _BY_SETS
         order, search = np.argsort(caps, kind="stable"), self.search
         duals, raised, begun = np.fmin(self.floors, caps), 0, float(search.work[0])
         step = max(_LEAST_STEP, len(order) // _SAMPLED)
@@ -174,15 +174,14 @@ class RecordDuals:
             duals[between], raised = caps[between], at
             search.reached[0] = max(search.reached[0], caps[order[at - 1]] if at else -np.inf)
             cursor = np.full(1, at)
-            raise_step(
-                search, duals, self.floors, order, cursor, 1, caps, _BY_SETS, each, self._most
-            )
+            raise_step(search, duals, self.floors, order, cursor, 1, caps, way, each, self._most)
             work = float(search.work[0]) - begun
             if step * work > self.left:
                 return np.inf
         return step * (float(search.work[0]) - begun)
 
-    def _aims(self, factor: float) -> Floats:
+    def caps_of(self, factor: float) -> Floats:
+        """Return (t,) how high :meth:`ascend` raises the duals with a factor."""
         return self.highest(factor, np.fmax(self.floors, self.pairs))
 
     def ascend_to(self, aims: Floats, each: int) -> bool:

@@ -342,14 +342,14 @@ def test_a_sample_tells_what_a_sweep_takes(factor: float) -> None:
     problem = _measurements()
     duals = RecordDuals(problem, nearest_neighbour_terms(problem), 1e12, Budget())
     before, begun = duals.duals.copy(), duals.spent
-    told = duals.work_of(factor, 10**6)
+    told = duals.work_of(duals.caps_of(factor), 10**6)
     assert (duals.duals == before).all()
     assert begun < duals.spent < begun + told
     begun = duals.spent
     assert duals.ascend(factor, 10**6)
     assert told / 3 < duals.spent - begun < 3 * told
     duals.allow_more(0.5 * told)
-    assert duals.work_of(factor, 10**6) == np.inf
+    assert duals.work_of(duals.caps_of(factor), 10**6) == np.inf
 
 
 def _measurements() -> Problem:
@@ -521,7 +521,7 @@ def test_comes_near_the_linear_program(monkeypatch: pytest.MonkeyPatch, k: int) 
     release = solve(problem, "ordered-cut", bound=False)
     whole, solved = relaxation_bound(problem, [release], effort="thorough", budget=Budget())
     guided = ladder_bound(problem, effort="thorough")
-    never = replace(ladder.NUMBERS, guided=np.inf, guided_early=np.inf)
+    never = replace(ladder.NUMBERS, guided=np.inf, guided_early=np.inf, guided_capped=np.inf)
     monkeypatch.setattr(ladder, "NUMBERS", never)
     plain = ladder_bound(problem, effort="thorough")
     assert solved
@@ -531,6 +531,24 @@ def test_comes_near_the_linear_program(monkeypatch: pytest.MonkeyPatch, k: int) 
     assert guided.method == "column generation, dual ascent"
     assert plain.value < 0.99 * guided.value
     assert 0.99 * whole.value < guided.value <= whole.value * (1 + 1e-9)
+
+
+def test_a_round_aims_no_farther_than_there_is_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where not all can be proven, a capped round ends, and says more than one that is cut."""
+    problem, proven = Problem(census(200, 8, 3), 8), {}
+    for cells in (1e7, 1e9):
+        for capped in (True, False):
+            share = ladder.NUMBERS.fitting if capped else np.inf
+            monkeypatch.setattr(ladder, "NUMBERS", replace(ladder.NUMBERS, fitting=share))
+            duals = duals_of(problem, cells)
+            complete = next(iter(guided_ascent(duals, Budget())))
+            proven[cells, capped] = complete, duals.value
+            monkeypatch.undo()
+    assert proven[1e7, True][0]
+    assert not proven[1e7, False][0]
+    assert proven[1e7, False][1] < proven[1e7, True][1]
+    # With work for all nothing is capped.
+    assert proven[1e9, True] == proven[1e9, False]
 
 
 @pytest.mark.parametrize("rounds", [1, 3, 9])
