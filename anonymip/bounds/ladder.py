@@ -69,10 +69,10 @@ class LadderNumbers:
     #: is long, and who is not raised leaves the others no room.
     each_guided: int = 5_000_000
     #: With less left, but so many times what a usual sweep takes, a shorter way to the first round
-    #: takes the place of a farther sweep with a normal effort: so many stages of pricing, losses
+    #: takes the place of a farther sweep with a normal effort: one stage of pricing, so many losses
     #: for one type, and share of all losses. Adult with k = 5 comes to 3228 in place of 2922.
     guided_early: float = 20.0
-    early: tuple[int, int] = (1, 1_000_000)
+    each_early: int = 1_000_000
     share_early: float = 0.78
     #: With a thorough effort, so many times what a usual sweep takes, where the second round of
     #: pricing begins within this share of what is left. Adult with k = 10 comes to 5120 in place of
@@ -101,26 +101,26 @@ def guided_ascent(
 ) -> Iterator[bool]:
     """Raise duals round by round, from their k-set terms on, until the work ends.
 
-    A `program` goes on where it stands. `early`: whether the first round is to come soon. Yields
-    after each round, and where the duals' own budget
-    ends one, which then goes on: whether it has looked at all records.
+    A `program` goes on where it stands. `early`: whether the first round is to come soon. Where all
+    that the program says is more than can be proven, the first round, capped, is the last one.
+    Yields after each round, and where the duals' own budget ends one, which then goes on: whether
+    it has looked at all records.
     """
     unit = float(np.abs(duals.duals).mean())
     if unit == 0.0:
         return
     program = program or NearProgram(duals, budget)
     ending = (1.0 - NUMBERS.pricing) * duals.left
-    stages, each = NUMBERS.early if early else (None, NUMBERS.each_guided)
-    caps = np.full(len(duals.counts), np.inf)
-    for part in (1, stages):
-        while not program.solve(ending, part, pause=duals.budget):
+    each = NUMBERS.each_early if early else NUMBERS.each_guided
+    caps = np.empty(0)
+    for stages in (1,) if early else (1, None):
+        while not program.solve(ending, stages, pause=duals.budget):
             yield False
-        if part == 1 or stages is None:
-            begun = duals.left
-            caps = yield from _provable(duals, program.aims, each)
-            ending -= begun - duals.left
+        begun = duals.left
+        caps = yield from _provable(duals, program.aims, each)
         if not np.isinf(caps).all():
             break
+        ending -= begun - duals.left
     best, taken, charged = -np.inf, 0.0, unit * int(duals.counts.sum())
     # A round that is cut short is in vain.
     while duals.left > taken:
