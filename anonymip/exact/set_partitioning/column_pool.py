@@ -178,10 +178,12 @@ class FurtherRows:
         return csr_array(parts, shape=(self._count, self._columns), copy=False)
 
     def add(self, coefficients: csr_array) -> None:
-        """Add the (c, r) coefficients of rows."""
+        """Add the (c, r) coefficients of rows; MemoryError where they are too many."""
         new = csc_array(coefficients)
         begin, count = self.entries, self._count + new.shape[1]
         end = begin + new.nnz
+        if end > np.iinfo(np.int32).max:
+            raise MemoryError
         if end > len(self._data):
             # SciPy copies views of less than half of an array.
             self._indices = np.resize(self._indices, 3 * end // 2)
