@@ -228,11 +228,12 @@ def _weighed(
 def _solved_program(
     ladder: Ladder, budget: Budget, remarks: list[str], *, limited: bool
 ) -> NearProgram | None:
-    """Return the program of a bound climbed to its end, or None; a limit waits for none."""
+    """Return the solved program of a bound climbed to its end, or None; a limit waits for none."""
     if not limited:
         with suppress(CompilationStopped), _while_memory_lasts(remarks):
             ladder.climb(budget)
-    return ladder.program if ladder.ended else None
+    program = ladder.program if ladder.ended else None
+    return program if program is not None and program.solved else None
 
 
 @contextmanager

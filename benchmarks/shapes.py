@@ -160,6 +160,17 @@ def shapes() -> Iterator[dict[str, Any]]:
     yield from _rows(list(SHAPES), runs, 5)
 
 
+def large_tables() -> Iterator[dict[str, Any]]:
+    """Measure loss and gap of large tables, k = 5 and 10."""
+    both: list[tuple[str | None, float | None]] = [("normal", None), ("thorough", None)]
+    for name, k in (
+        *((name, k) for k in (10, 5) for name in ("houses", "adult", "card-holders", "codes")),
+        ("census-100000", 10),
+    ):
+        yield from _rows([name], both, k)
+    yield from _rows(["census-1000000"], [(None, 600.0)], 10)
+
+
 def _rows(
     names: list[str], runs: list[tuple[str | None, float | None]], k: int
 ) -> Iterator[dict[str, Any]]:

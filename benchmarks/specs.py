@@ -28,7 +28,7 @@ from benchmarks.patterns import guarantees, levels, pattern_greedy, pattern_proo
 from benchmarks.peers import peers
 from benchmarks.publishing import publishing
 from benchmarks.registry import Benchmark
-from benchmarks.shapes import shapes
+from benchmarks.shapes import large_tables, shapes
 from benchmarks.solving import hand_over, time_limits
 
 
@@ -137,6 +137,7 @@ BENCHMARKS = (
     Benchmark("weak-notions", weak_notions),
     Benchmark("time-limits", time_limits),
     Benchmark("shapes", shapes),
+    Benchmark("large-tables", large_tables, ("adult",)),
     Benchmark("split-carry", split_carry, ("census-100k",)),
     Benchmark("small-windows", small_windows, ("census-100k",)),
     Benchmark("boundaries", boundaries, ("census-100k",)),

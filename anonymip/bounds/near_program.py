@@ -193,6 +193,11 @@ class NearProgram:
         self.lowest, self.highest = np.fmin(duals.floors, 0.0), duals.highest(NUMBERS.stages[0][0])
         self.aims = np.clip(NUMBERS.first * duals.duals, self.lowest, self.highest)
 
+    @property
+    def solved(self) -> bool:
+        """Whether sets were priced beyond the first stage."""
+        return self._stage > 1 or (self._stage == 1 and self._rounds > 0)
+
     def solve(self, ending: float, stages: int | None = None, pause: Budget | None = None) -> bool:
         """Price sets, stage by stage, until few are found or no more losses than `ending` are left.
 

@@ -28,6 +28,7 @@ from anonymip import (
 )
 from anonymip.bounds.ladder import Ladder, ladder_bound
 from anonymip.bounds.near_program import NearProgram, SetProgram
+from anonymip.bounds.nearest_neighbour import lowered_terms
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.effort import EFFORTS
 from anonymip.enumeration import pricing
@@ -126,6 +127,22 @@ def test_a_limit_waits_for_no_bound() -> None:
     program = asked(limited=False)
     assert program is not None
     assert asked(limited=True) is program
+
+
+def test_a_program_of_one_stage_is_no_start() -> None:
+    """Where the bound had work for one stage of pricing, a dive would take longer than all else."""
+    problem = Problem(census(200, 6, seed=2), 4)
+    ladder = Ladder(problem, "thorough", Budget())
+    asked = partial(_solved_program, ladder, Budget(), [], limited=False)
+    assert asked() is not None
+    duals = RecordDuals(problem, lowered_terms(problem, Budget())[0], 1e9, Budget())
+    duals.raise_to_k_sets(1.0)
+    ladder.program = NearProgram(duals, Budget())
+    ladder.program.solve(0.0, stages=1)
+    assert len(ladder.program.sets.members) > 0
+    assert asked() is None
+    ladder.program.solve(0.0)
+    assert asked() is ladder.program
 
 
 @pytest.mark.thorough
