@@ -176,13 +176,22 @@ def auto(
     choices, reason = _pick(problem, effort)
     heuristic = find_method(choices[0].name).role != "exact"
     if heuristic and isinstance(problem.recoding, Freeform) and problem.recoding.suppression:
+        last, refused = choices[-1], "leaving records out gave the others no sets"
         try:
             return leaves_out(auto, has_efforts=True)(problem, budget=budget, **settings)
         except NoSolution:
-            if not problem.limits or problem.recoding.reciprocal:
+            if not problem.limits or (problem.recoding.reciprocal and last.name != "freeform-mip"):
                 raise
-        # Under limits exchanges may find no cover where classes are found, which hold rings.
-        return _rings_in_classes(problem, budget or Budget(), settings)
+        budget = budget or Budget()
+        if not problem.recoding.reciprocal:
+            # Under limits exchanges may find no cover where classes are found, which hold rings.
+            try:
+                return _rings_in_classes(problem, budget, settings)
+            except NoSolution:
+                if last.name != "freeform-mip":
+                    raise
+        # The model says itself who is left out.
+        return _run(last, refused, problem, budget, settings)
     if choices[0].name == "nh":
         budget, found = budget or Budget(), list[Solution]()
         try:
