@@ -176,10 +176,12 @@ def summed_up(seen: Sequence[Seen], schema: Schema, others: pd.DataFrame) -> Who
 def _declared(data: Microdata, a: int, misses: bool) -> Attribute:
     """Return an attribute that declares as its domain what the whole table holds."""
     attribute = data.attributes[a]
+    label = [data.table.label] if misses else []
+    if attribute.domain is not None and attribute.kind == "categorical":
+        return replace(attribute, domain=tuple(dict.fromkeys((*attribute.domain, *label))))
     if attribute.domain is not None or attribute.hierarchy is not None:
         return attribute
     if not attribute.is_numeric:
-        label = [data.table.label] if misses else []
         return replace(attribute, domain=[*map(str, data.levels[a]), *label])
     if attribute.publish == "set":
         raise InputError(
