@@ -81,6 +81,7 @@ def hierarchy(
     from anonymip.instances.hierarchies.codes import CodeRule
     from anonymip.instances.hierarchies.hierarchy import read_hierarchy
     from anonymip.instances.readers import read_table
+    from anonymip.instances.scale import told_unit
 
     refuse_targets([Path(table), *([rule.above] if rule.above else [])], output)
     given = {name: one for name, one in form.written.items() if one is not None}
@@ -94,7 +95,15 @@ def hierarchy(
     if column not in frame.columns:
         raise unknown_column(column, "quasi-identifier", list(map(str, frame.columns)), ())
     if rule.calendar:
-        dates = Attribute(column, "date", publish="node", format=rule.date_format, missing="drop")
+        known = rule.date_format and told_unit(rule.date_format)
+        dates = Attribute(
+            column,
+            "date",
+            publish="node",
+            format=rule.date_format,
+            precision=known or None,
+            missing="drop",
+        )
         data = Microdata(frame[[column]], (dates,), table=layout)
         tree = data.attributes[0].hierarchy
         assert tree is not None

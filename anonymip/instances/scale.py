@@ -287,13 +287,17 @@ def _refuse_vague(name: str, form: str, unit: Unit) -> None:
     """Refuse a format that does not tell the unit of a date: strptime would make it up."""
     if _tells(form, unit):
         return
-    coarser = get_args(Unit)[get_args(Unit).index(unit) + 1 :]
-    known = next((one for one in coarser if _tells(form, one)), None)
+    known = told_unit(form)
     first = "Give" if known is None else f'Declare precision = "{known}", or give'
     raise InputError(
         f"attribute {name!r}: format {form!r} does not tell the {unit} of a date",
         remedy=f"{first} texts and a format with {_NEEDED[unit]}",
     )
+
+
+def told_unit(form: str) -> Unit | None:
+    """Return the finest unit that a format tells of a date; None for none."""
+    return next((unit for unit in get_args(Unit) if _tells(form, unit)), None)
 
 
 def _tells(form: str, unit: Unit) -> bool:

@@ -137,12 +137,17 @@ def test_a_hierarchy_of_codes_is_written(shell: Any) -> None:
 
 def test_a_hierarchy_of_dates_is_written(shell: Any) -> None:
     """Texts of the table stand below their days; rules of codes are not mixed in."""
-    shell.write("born.csv", "iso,born,age\n1968-08-03,03.08.1968,1\n,,2\n1971-12-31,31.12.1971,3\n")
+    shell.write(
+        "born.csv",
+        "iso,born,month\n1968-08-03,03.08.1968,08/1968\n,,\n1971-12-31,31.12.1971,12/1971\n",
+    )
     asked = ("hierarchy", "born.csv", "--calendar", "-o", "calendar.csv")
     above = "1968-08;1968-Q3;1968;1960s"
     for column, more, line in (
         ("iso", (), f"1968-08-03;{above};*"),
         ("born", ("--format", "%d.%m.%Y", "--root", "any"), f"03.08.1968;1968-08-03;{above};any"),
+        # A form without days is one of months.
+        ("month", ("--format", "%m/%Y"), f"08/1968;{above};*"),
     ):
         result = shell(*asked, "-q", column, *more)
         assert result.code == 0, result.err
