@@ -281,25 +281,6 @@ def test_diversity_and_limits_by_parts(people: Path, tmp_path: Path) -> None:
     assert any("age" in check for check in found.manifest["checked"])
 
 
-def test_missing_values_of_some_parts_need_no_declaration(tmp_path: Path) -> None:
-    """A category that stands for them is one in every part, though the domain does not name it."""
-    age = np.repeat(np.arange(20), 10)
-    town = np.where((age < 5) & (np.arange(200) % 3 == 0), "", np.where(age % 2, "Bonn", "Ulm"))
-    pd.DataFrame({"age": age, "town": town}).to_csv(tmp_path / "table.csv", index=False)
-    known = {"town": {"domain": ["Bonn", "Ulm", "Trier"], "missing": "category"}}
-    found = anonymize_by_parts(
-        tmp_path / "table.csv",
-        ["age", "town:categorical"],
-        3,
-        tmp_path / "release",
-        engine=small(60),
-        schema=Schema(attributes=known),
-        **QUICK,
-    )
-    assert found.parts > 2
-    assert verify_parts(tmp_path / "table.csv", tmp_path / "release", k=3).ok
-
-
 def test_a_cut_before_the_missing_names_no_value(tmp_path: Path) -> None:
     """What parts the missing from all others is no number of the table, nor a text's digest."""
     pay = ["10"] * 30 + ["987654"] * 110 + [""] * 60

@@ -1,4 +1,4 @@
-"""Tables in folders whose names say the values of columns."""
+"""Tables in folders whose names say the values of columns, and what only some parts hold."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 import pandas as pd
 import pytest
 from pyarrow import dataset
 
 import anonymip
-from anonymip import InputError, anonymize_by_parts
+from anonymip import InputError, Schema, anonymize_by_parts
 from anonymip.privacy.parts import verify_parts
 from tests.scale.test_running import NAMES, QUICK, people, released, small
 
@@ -101,3 +102,22 @@ def test_folders_that_contradict_files_are_refused(
         shutil.move(people / "a.parquet", inner / "a.parquet")
     with pytest.raises(InputError, match=message):
         released(people, tmp_path / "release")
+
+
+def test_missing_values_of_some_parts_need_no_declaration(tmp_path: Path) -> None:
+    """A category that stands for them is one in every part, though the domain does not name it."""
+    age = np.repeat(np.arange(20), 10)
+    town = np.where((age < 5) & (np.arange(200) % 3 == 0), "", np.where(age % 2, "Bonn", "Ulm"))
+    pd.DataFrame({"age": age, "town": town}).to_csv(tmp_path / "table.csv", index=False)
+    known = {"town": {"domain": ["Bonn", "Ulm", "Trier"], "missing": "category"}}
+    found = anonymize_by_parts(
+        tmp_path / "table.csv",
+        ["age", "town:categorical"],
+        3,
+        tmp_path / "release",
+        engine=small(60),
+        schema=Schema(attributes=known),
+        **QUICK,
+    )
+    assert found.parts > 2
+    assert verify_parts(tmp_path / "table.csv", tmp_path / "release", k=3).ok
