@@ -179,6 +179,18 @@ def test_limits_that_exchanges_cannot_keep_are_kept_by_the_model() -> None:
     assert solve(problem).objective == pytest.approx(1.5)
 
 
+def test_who_cannot_be_paired_under_a_cap_is_left_out() -> None:
+    """Of five records two pairs keep the cap, though no reciprocal cover of all of them does."""
+    table = pd.DataFrame({"a": [0, 0, 9, 9, 9], "b": [*"xxyyz"]})
+    data = Microdata(table, (Attribute("a"), Attribute("b", "categorical")))
+    recoding = Freeform(reciprocal=True, suppression=True, most_suppressed=3)
+    problem = Problem(data, 2, recoding, limits=(Cap("a", 0),))
+    solution = solve(problem)
+    assert solution.assignment.suppressed == 1
+    assert solution.objective == pytest.approx(problem.compiled.suppression_price)
+    assert solution.is_optimal
+
+
 def test_classes_of_large_tables_are_improved() -> None:
     """Local search ends by effort, so that its table may be large."""
     problem = Problem(census(120_000, 8, seed=0), 5)
