@@ -133,6 +133,10 @@ class _Choice(NamedTuple):
     options: Mapping[str, object] = {}
 
 
+#: Sets of a weaker notion's own.
+_OWN = _Choice("nearest-sets")
+
+
 def auto(
     problem: Problem,
     *,
@@ -236,7 +240,7 @@ def auto(
 
 def _best_of(found: list[Solution]) -> Solution:
     """Return the best of some releases, the last of equal ones, with the highest bound of all."""
-    best = min(reversed(found), key=lambda solution: solution.objective)
+    best = min(reversed(found), key=_loss)
     for bound in (other.bound for other in found if other is not best):
         best = best if bound is None else best.with_bound(bound)
     if best is not found[-1]:
@@ -294,15 +298,37 @@ def _first_of(
 
 def _auto_freeform(problem: Problem, budget: Budget | None, settings: dict[str, Any]) -> Solution:
     """Return a freeform cover, which has what the weaker notions ask for as well."""
-    own = _Choice("nearest-sets")
+    fits = _concealing(problem) <= REACH[settings["effort"]].concealed
+    fits = fits and problem.diversity is None and problem.compiled.has_tables
+    if not fits or settings["effort"] != "thorough":
+        return _cover_or_own(problem, fits, budget, settings, settings)
+    # Mostly sets of their own lose less than the best cover, which takes long to prove.
+    budget, cheaper = budget or Budget(), {**settings, "effort": "normal"}
+    found = _cover_or_own(problem, fits, budget, settings, cheaper)
+    exact = problem.compiled.monotone and found.ncp == 0
+    if exact or found.method == _OWN.name:
+        return found
+    with suppress(NoSolution):  # as where time has ended
+        found = min(found, _cover_or_own(problem, False, budget, settings, settings), key=_loss)
+    return found
+
+
+def _cover_or_own(
+    problem: Problem,
+    fits: bool,
+    budget: Budget | None,
+    settings: dict[str, Any],
+    of_cover: dict[str, Any],
+) -> Solution:
+    """Return a freeform cover, or sets of the notion's own where those fit and lose less."""
     try:
-        found = auto(problem.replace(recoding=Freeform()), budget=budget, **settings)
+        found = auto(problem.replace(recoding=Freeform()), budget=budget, **of_cover)
     except NoSolution:
         if problem.diversity is not None or not problem.limits:
             raise
         # Limits may leave sets of a weaker notion where they leave no freeform cover.
         if problem.compiled.has_tables and problem.compiled.monotone:
-            return _run(own, "no freeform cover obeys the limits", problem, budget, settings)
+            return _run(_OWN, "no freeform cover obeys the limits", problem, budget, settings)
         found = auto(problem.replace(objective="gcp"), budget=budget, **settings)
         return retold(
             found, problem, remark="sets of least gcp: no freeform cover obeys the limits"
@@ -316,15 +342,18 @@ def _auto_freeform(problem: Problem, budget: Budget | None, settings: dict[str, 
             assert isinstance(classes.assignment, Classes)
             cover = Cover.of_classes(classes.assignment)
             alike = retold(classes, problem, cover, "each record may be any of its class")
-            solution = min(solution, alike, key=lambda one: one.objective)
-    fits = _concealing(problem) <= REACH[settings["effort"]].concealed
+            solution = min(solution, alike, key=_loss)
     if problem.compiled.monotone and solution.ncp == 0:
         return solution  # nothing loses less than exact cells
-    if fits and problem.diversity is None and problem.compiled.has_tables:
+    if fits:
         with suppress(NoSolution):  # freeform covers keep what such sets break
-            sets = _run(own, "sets of their own", problem, budget, settings)
-            solution = min(solution, sets, key=lambda one: one.objective)
+            sets = _run(_OWN, "sets of their own", problem, budget, settings)
+            solution = min(solution, sets, key=_loss)
     return solution
+
+
+def _loss(found: Solution) -> float:
+    return found.objective
 
 
 def _concealing(problem: Problem) -> float:

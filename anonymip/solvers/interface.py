@@ -152,6 +152,7 @@ class SolverResult:
     #: Whether the solver could use the start; None if none was given or it does not say.
     start_accepted: bool | None = None
     nodes: int | None = None  # nodes of the search tree; None if the solver does not say
+    iterations: int | None = None  # of the simplex method in all nodes; None if it does not say
 
 
 @dataclass(frozen=True)

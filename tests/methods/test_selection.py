@@ -27,6 +27,7 @@ from anonymip import (
     NoSolution,
     OneK,
     Problem,
+    Solution,
     census,
     load_instance,
     objective,
@@ -157,6 +158,39 @@ def test_a_weaker_notion_loses_no_more_than_covers() -> None:
     own, covers = solve(problem, "k-concealment"), problem.replace(recoding=Freeform())
     most = min(own.objective, solve(covers).objective)
     assert solve(problem).objective <= most * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("notion", ["k-concealment", "one-k"])
+def test_more_effort_for_a_weaker_notion(notion: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best cover is proven only where sets of the notion's own do not lose less than covers."""
+    problem = Problem(census(40, 8, seed=1, mixed=True), 5, notion)
+    asked: list[str] = []
+    whole = selection._cover_or_own
+
+    def seen(one: Problem, fits: bool, budget: Any, settings: Any, of_cover: Any) -> Solution:
+        asked.append(of_cover["effort"])
+        return whole(one, fits, budget, settings, of_cover)
+
+    monkeypatch.setattr(selection, "_cover_or_own", seen)
+    normal, thorough = (solve(problem, effort=effort) for effort in ("normal", "thorough"))
+    assert thorough.objective <= normal.objective * (1 + 1e-12)
+    assert asked == ["normal", "normal"]
+    cover = solve(problem.replace(recoding=Freeform()), effort="thorough")
+    monkeypatch.setattr(selection, "_run", no_sets(selection._run))
+    assert solve(problem, effort="thorough").objective <= cover.objective * (1 + 1e-12)
+    assert asked[-1] == "thorough"
+
+
+def no_sets(run: Any) -> Any:
+    """Return a runner of methods that finds no sets of a notion's own."""
+
+    def runs(choice: Any, *given: Any) -> Solution:
+        if choice is selection._OWN:
+            raise NoSolution("none", remedy="none")
+        found: Solution = run(choice, *given)
+        return found
+
+    return runs
 
 
 def test_models_begin_with_improved_classes() -> None:

@@ -207,6 +207,10 @@ class _HighsSession(Session):
         count = int(self.native.getInfo().mip_node_count)
         return count if count >= 0 else None
 
+    def iterations(self) -> int | None:
+        count = int(self.native.getInfo().simplex_iteration_count)
+        return count if count >= 0 else None
+
 
 def _linear_program(form: StandardForm) -> Any:
     import highspy

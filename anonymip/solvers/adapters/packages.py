@@ -249,6 +249,10 @@ class Session(ABC):
         """Return the nodes searched, if the solver counts them."""
         return None
 
+    def iterations(self) -> int | None:
+        """Return the iterations of the simplex method in all nodes, if the solver counts them."""
+        return None
+
 
 class PackageSolver(ABC):
     """Base of the adapters of optional packages: all but what happens inside the solver."""
@@ -362,4 +366,5 @@ class PackageSolver(ABC):
             solver=session.version(),
             start_accepted=accepted,
             nodes=session.nodes(),
+            iterations=session.iterations(),
         )

@@ -206,6 +206,31 @@ def test_work_is_counted_by_columns(solver: str | None, monkeypatch: pytest.Monk
         assert fewer == 1 < calls
 
 
+def test_work_is_counted_by_what_the_solver_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program given to the solver takes as much as its iterations; of many columns, few nodes."""
+    columns, coverage = columns_of(14, (4,)), np.full(14, 2)
+    costs = 10.0 + 4.0 * np.random.default_rng(0).random(len(columns))
+    allowed: list[object] = []
+    whole = branch_and_bound.solve_integer
+
+    def seen(*given: Any) -> Any:
+        allowed.append(given[-1].options.solver_options["mip_max_nodes"])
+        result, chosen = whole(*given)
+        assert result.iterations > 0
+        return replace(result, iterations=500), chosen
+
+    monkeypatch.setattr(branch_and_bound, "solve_integer", seen)
+    for long_nodes, nodes in ((10_000, 50), (len(columns) // 4, 3)):
+        numbers = replace(
+            NUMBERS, given_freely=0, iterations_a_node=50, long_nodes=long_nodes, given_a_node=10**9
+        )
+        monkeypatch.setattr(branch_and_bound, "NUMBERS", numbers)
+        answer = solve(columns, costs, coverage, 1e3, max_nodes=100)
+        assert allowed.pop(0) == nodes
+        assert answer.work >= 10
+        allowed.clear()
+
+
 @pytest.mark.thorough
 def test_a_bound_known_in_the_middle_of_a_search_closes_nodes() -> None:
     """A search that learns the optimum from elsewhere proves it in fewer nodes, and asks once."""
