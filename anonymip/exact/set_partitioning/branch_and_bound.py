@@ -43,9 +43,9 @@ from anonymip.status import Stopped
 class SearchNumbers:
     """The numbers that steer a pool search, by the proofs of docs/results/exact_engine.md."""
 
-    #: Up to so many columns are left to a solver: 100 mixed records, k = 3, take 6 s, and 62 with
-    #: 400; 500 of census 39 and 47. With 2,500 a pool of 100 records, k = 5, takes minutes.
-    solver_columns: int = 1_500
+    #: Up to so many columns are left to a solver. With 1,500 100 records of census, k = 5, take
+    #: twice the time; 100 mixed ones, k = 3, for the same bound 60 s with 700 and 26 with 400.
+    solver_columns: int = 400
     #: The same where most types are covered more than once, since branches settle no pairs of them:
     #: 236,000 columns of 220 rows of 51 types, k = 5, take 25 s, and branched on 157 for no proof.
     #: That is columns times types, or so many columns: 46,000 of 1,000 types take two minutes;

@@ -152,13 +152,12 @@ def test_solver_and_branching_agree() -> None:
     assert by_solver.complete
 
 
-def test_large_pools_of_covers_are_left_to_a_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_pools_of_covers_are_left_to_a_solver() -> None:
     """Branching on pairs settles no cover: a solver decides more columns, or says what is left."""
-    monkeypatch.setattr(branch_and_bound, "NUMBERS", replace(NUMBERS, solver_columns=400))
     columns, coverage = columns_of(19, (3,)), np.full(19, 3)
     costs = np.random.default_rng(5).random(len(columns)) + 0.5
     answer = solve(columns, costs, coverage, 30.0)
-    assert answer.columns_left == len(columns) > 400
+    assert answer.columns_left == len(columns) > NUMBERS.solver_columns
     assert answer.nodes == 0
     assert answer.complete
     assert answer.by_solver is not None
