@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from anonymip.exact.column_generation import column_generation as generation
 from anonymip.exact.freeform.freeform_mip import freeform_mip
 from anonymip.exact.patterns.pattern_ilp import pattern_ilp
 from anonymip.exact.patterns.pattern_pairs import pattern_pairs
+from anonymip.exact.set_partitioning import branch_and_bound
 from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
 from anonymip.objectives import SSE
 from anonymip.solvers import registry
@@ -155,6 +157,8 @@ def test_sets_below_a_target(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     On these records a hasty solver takes more than the least loss for a bound.
     """
+    numbers = replace(branch_and_bound.NUMBERS, solver_columns=1_500)
+    monkeypatch.setattr(branch_and_bound, "NUMBERS", numbers)
     problem = Problem(census(24, 4, seed=0), 4)
     optimum = generation.column_generation(problem).objective
     assert optimum == pytest.approx(17.942342342342343)
