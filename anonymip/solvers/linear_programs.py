@@ -190,6 +190,17 @@ class GrowingProgram:
         given.valid = True
         self._model.setBasis(given)
 
+    def inverse_rows(self, columns: Flags) -> Floats:
+        """Return the (b, rows) rows of the inverse of the basis of basic columns, (columns,) told.
+
+        Each sums rows to one in which its column is the only basic one. After a solve.
+        """
+        _, basic = self._model.getBasicVariables()
+        basic = np.asarray(basic, np.int64)
+        asked = np.flatnonzero((basic >= 0) & columns[np.maximum(basic, 0)])
+        rows = [self._model.getBasisInverseRow(at)[1] for at in asked.tolist()]
+        return np.array(rows, np.float64).reshape(len(rows), len(basic))
+
     def value_soon(self, iterations: int) -> float:
         """Return the objective after some iterations of the simplex method.
 

@@ -1,9 +1,11 @@
 """The cheapest selection from a pool of columns: cuts, fixing, integer programs, branching.
 
 Given all columns that a release cheaper than some value may hold, the pool decides whether there
-is one. Its relaxation is solved with rank-1 cuts; columns whose reduced costs lie above what is
-left of the gap are dropped; what is left goes to a solver as an integer program where it is small,
-and is branched on elsewhere, best bound first.
+is one. Its relaxation is solved with rank-1 cuts and mixed-integer ones; columns whose reduced
+costs lie above what is left of the gap are dropped; what is left goes to a solver as an integer
+program where it is small, and is branched on elsewhere, best bound first.
+
+One file, since all steps of a search share its program, its columns and its best selection.
 """
 
 from __future__ import annotations
@@ -75,6 +77,16 @@ class SearchNumbers:
     rounds: int = 30
     stalled: int = 3
     least_share: float = 0.01
+    #: Rounds of mixed-integer cuts at the root, while more columns than `solver_columns` are left:
+    #: 100 mixed records of census, k = 3, have their 4,499 columns decided in 0.6 s in place of 49.
+    mixed_rounds: int = 30
+    #: So many rounds in sequence that leave more than a share of the columns end them.
+    patience: int = 2
+    fewer: float = 0.95
+    #: They stay where they leave so small a share of the columns: dense rows make nodes slow.
+    worth: float = 0.7
+    #: The program is made anew once so small a share of its columns is left.
+    narrowed: float = 0.5
     #: Rounds of cuts at every other node, with so many triples and so many starts.
     node_rounds: int = 4
     node_cuts: int = 40
@@ -236,6 +248,8 @@ class PoolSearch:
         # Rows that hold at every node.
         self._counted = frozenset(range(len(self._relaxation.sides)))
         self._cut_rows: list[int] = []
+        # Rows of mixed-integer cuts.
+        self._mixed_rows: list[int] = []
         self._add_cuts(cuts)
 
     @property
@@ -292,7 +306,10 @@ class PoolSearch:
         relaxed = self._relaxation.solve(np.arange(self._left), self._budget)
         if relaxed is None:
             return root.bound
-        node = self._open(np.arange(self._left), self._counted, relaxed, root.bound)
+        opened = self._open(np.arange(self._left), self._counted, relaxed, root.bound)
+        node = None if opened is None else self._strengthened(opened)
+        if isinstance(node, float):
+            return node
         left = None if node is None else self._decided(node)
         if left is None:
             return None
@@ -334,14 +351,71 @@ class PoolSearch:
             self._add_cuts(new)
         return node
 
+    def _strengthened(self, root: _Node) -> _Node | float | None:
+        """Return the root after mixed-integer cuts; None if it is closed, its bound without time.
+
+        Each round leaves fewer columns to the next.
+        """
+        first, stalled, counted = root, 0, np.array(sorted(self._counted), np.int64)
+        for round_ in range(NUMBERS.mixed_rounds):
+            if len(root.active) <= NUMBERS.solver_columns or stalled >= NUMBERS.patience:
+                break
+            if self._budget.stop_reason() is not None:
+                return root.bound
+            whole = np.append(counted, np.array(self._cut_rows, np.int64))
+            cuts, sides = self._relaxation.mixed_integer_cuts(root.active, root.relaxed, whole)
+            held = NUMBERS.copies * NUMBERS.entry_bytes * len(root.active)
+            fit = int(max(0.0, self._free) // held)
+            self.was_full |= fit < len(sides)
+            cuts, sides = cuts[:fit], sides[:fit]
+            new = separate(
+                self._pool.incidence[root.relaxed.columns],
+                root.relaxed.weights,
+                self._pool.coverage,
+                known=self._cuts,
+                seed=self._options.seed + round_,
+            )
+            if not (len(sides) or new) or self.was_full:
+                break
+            active = root.active
+            if len(active) < NUMBERS.narrowed * len(self._pool.costs):
+                self._narrow(root)
+                active = np.arange(len(active))
+            # Columns that are gone have no part in the cuts.
+            shape = (len(self._pool.costs), len(active))
+            places = csr_array((np.ones(len(active)), (active, np.arange(len(active)))), shape)
+            self._add_mixed(csr_array(places @ csr_array(-cuts.T)), -sides)
+            self._add_cuts([cut for cut in new if cut not in self._cuts])
+            again = self._solved(active, self._counted, root.bound)
+            if not isinstance(again, _Node):
+                return again
+            self._budget.report("pool", done=round_)
+            less = len(again.active) < NUMBERS.fewer * len(root.active)
+            stalled = 0 if less else stalled + 1
+            root = again
+        if len(root.active) <= NUMBERS.worth * len(first.active):
+            return root
+        self._mixed_rows = []
+        return replace(first, bound=root.bound)
+
     def _narrow(self, root: _Node) -> None:
         """Go on with the columns and cuts that matter: the program of the root has far more."""
         pool, inside = self._pool, self._relaxation.inside(root.active)
-        binds = np.abs(root.relaxed.extra_duals[self._cut_rows]) > NUMBERS.binding
-        cuts = [cut for cut, bind in zip(self._cuts, binds.tolist(), strict=True) if bind]
+        binds = np.abs(root.relaxed.extra_duals) > NUMBERS.binding
+        cuts = [cut for cut, row in zip(self._cuts, self._cut_rows, strict=True) if binds[row]]
+        mixed = np.array([row for row in self._mixed_rows if binds[row]], np.int64)
+        matrix = csr_array(self._relaxation.extra.matrix[mixed][:, root.active].T)
+        sides = self._relaxation.sides[mixed]
         self._numbers = self._numbers[root.active]
         self._begin(pool.only(root.active), cuts)
         self._relaxation.add_columns(np.flatnonzero(inside))
+        self._add_mixed(matrix, sides)
+
+    def _add_mixed(self, matrix: csr_array, sides: Floats) -> None:
+        """Add mixed-integer cuts, of (c, q) coefficients and (q,) upper sides."""
+        rows = self._relaxation.add_rows(matrix, sides, least=False)
+        self._relaxation.hold_rows(rows)
+        self._mixed_rows += rows.tolist()
 
     def _add_cuts(self, cuts: Sequence[RankOneCut]) -> None:
         cuts = self._that_fit(cuts)
@@ -487,8 +561,9 @@ class PoolSearch:
         """Return a node after one round of cuts, those that were switched off before new ones."""
         shares = np.zeros(len(self._pool.costs))
         shares[node.relaxed.columns] = node.relaxed.weights
-        excess = (self._relaxation.extra.matrix @ shares - self._relaxation.sides)[self._cut_rows]
-        back = np.array(self._cut_rows, np.int64)[excess > NUMBERS.broken]
+        excess = self._relaxation.extra.matrix @ shares - self._relaxation.sides
+        held = np.array(self._cut_rows + self._mixed_rows, np.int64)
+        back = held[excess[held] > NUMBERS.broken]
         back = np.setdiff1d(back, self._relaxation.rows)
         if len(back):
             self._relaxation.hold_rows(back)

@@ -25,6 +25,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack, vstack
 
+from anonymip.exact.set_partitioning.mixed_integer_cuts import Rows, mixed_integer_cuts
 from anonymip.exact.set_partitioning.rank_one_cuts import held_together
 from anonymip.exact.set_partitioning.restricted_master import Mip, often_at_most, whole_form
 from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
@@ -121,6 +122,9 @@ _BELOW, _BATCH = -1e-9, 400
 
 #: The artificial column counts as unused up to this.
 _UNUSED = 1e-7
+
+#: Cuts are sought for columns with a fraction of at least this.
+_BROKEN = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,8 +254,7 @@ class PoolRelaxation:
     def add_rows(self, coefficients: csr_array, sides: Floats, *, least: bool) -> Ints:
         """Add rows that :meth:`hold_rows` may bring into the program, and return their numbers.
 
-        `coefficients` (c, r) are of every column of the pool, `sides` (r,) at least 0, lower ones
-        or upper.
+        `coefficients` (c, r) are of every column of the pool, `sides` (r,) lower ones or upper.
         """
         first, count = len(self.sides), len(sides)
         self.extra.add(coefficients)
@@ -293,6 +296,27 @@ class PoolRelaxation:
         pool = self._pool
         matrix = vstack([pool.incidence[columns].T, self.extra.matrix[self.rows][:, columns]])
         self._program.add_columns(pool.costs[columns], csc_array(matrix))
+
+    def mixed_integer_cuts(
+        self, active: Ints, relaxed: Relaxed, whole: Ints
+    ) -> tuple[Floats, Floats]:
+        """Return (q, a) coefficients and (q,) lower sides of cuts that the last optimum breaks.
+
+        The further rows in the program have upper sides, and those that are `whole` whole slacks.
+        """
+        pool, t = self._pool, len(self._pool.coverage)
+        fraction = np.abs(relaxed.weights - np.rint(relaxed.weights))
+        broken = np.zeros(len(pool.costs), np.bool_)
+        broken[relaxed.columns[fraction > _BROKEN]] = True
+        multipliers = self._program.inverse_rows(np.append(False, broken[self._inside]))
+        further = self.extra.matrix[self.rows][:, active].T
+        weights = np.zeros(len(pool.costs))
+        weights[relaxed.columns] = relaxed.weights
+        sides = np.concatenate([pool.coverage, self.sides[self.rows]])
+        is_whole = np.concatenate([np.ones(t, np.bool_), np.isin(self.rows, whole)])
+        matrix = csr_array(hstack([pool.incidence[active].astype(np.float64), further]))
+        rows = Rows(matrix, sides, t, is_whole)
+        return mixed_integer_cuts(multipliers, rows, weights[active], pool.most)
 
     def values_soon(self, choices: list[Ints], iterations: int) -> list[float]:
         """Return about what the optimum is where only some columns may be used, for each choice.

@@ -75,11 +75,15 @@ def solve(
     st.sampled_from(["rows", "types", "covers"]),
     st.booleans(),
     st.sampled_from([None, 1.0, 2_000.0]),
+    st.booleans(),
 )
 def test_pools_give_the_optimum_of_brute_force(
-    seed: int, kind: str, ties: bool, memory: float | None
+    seed: int, kind: str, ties: bool, memory: float | None, mixed: bool
 ) -> None:
-    """Partitions, multisets of types and k-covers, ties, whatever memory there is, by branching."""
+    """Partitions, multisets of types and k-covers, ties, whatever memory there is, by branching.
+
+    With mixed-integer cuts and without.
+    """
     rng = np.random.default_rng(seed)
     if kind == "rows":
         columns, coverage = columns_of(8, (2, 3)), np.ones(8, np.int64)
@@ -93,7 +97,11 @@ def test_pools_give_the_optimum_of_brute_force(
     count = int(coverage.sum()) // 2
     best = cheapest(columns, costs, coverage, count)
     options: dict[str, Any] = {"solver": None, "seed": seed % 7, "memory": memory}
-    answer = solve(columns, costs, coverage, 50.0, count_limit=count, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            branch_and_bound, "NUMBERS", replace(NUMBERS, solver_columns=0 if mixed else 400)
+        )
+        answer = solve(columns, costs, coverage, 50.0, count_limit=count, **options)
     assert answer.complete
     assert answer.by_solver is None
     if best == np.inf:
@@ -152,16 +160,23 @@ def test_solver_and_branching_agree() -> None:
     assert by_solver.complete
 
 
-def test_large_pools_of_covers_are_left_to_a_solver() -> None:
-    """Branching on pairs settles no cover: a solver decides more columns, or says what is left."""
+def test_large_pools_of_covers_are_left_to_a_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Branching on pairs settles no cover: a solver decides more columns, or says what is left.
+
+    Cuts of the root may leave it nothing to decide.
+    """
     columns, coverage = columns_of(19, (3,)), np.full(19, 3)
     costs = np.random.default_rng(5).random(len(columns)) + 0.5
+    cut = solve(columns, costs, coverage, 30.0)
+    assert cut.complete
+    assert cut.by_solver is None
+    monkeypatch.setattr(branch_and_bound, "NUMBERS", replace(NUMBERS, mixed_rounds=0))
     answer = solve(columns, costs, coverage, 30.0)
     assert answer.columns_left == len(columns) > NUMBERS.solver_columns
     assert answer.nodes == 0
     assert answer.complete
     assert answer.by_solver is not None
-    assert answer.value is not None
+    assert answer.value == pytest.approx(cut.value)
     limited = solve(columns, costs, coverage, 30.0, max_nodes=60)
     assert limited.nodes == 0
     assert limited.bound <= answer.value
