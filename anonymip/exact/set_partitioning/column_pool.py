@@ -123,8 +123,8 @@ _BELOW, _BATCH = -1e-9, 400
 #: The artificial column counts as unused up to this.
 _UNUSED = 1e-7
 
-#: Cuts are sought for columns with a fraction of at least this.
-_BROKEN = 1e-4
+#: Cuts are sought for columns with a fraction of at least this, for so many nearest to a half.
+_BROKEN, _SOURCES = 1e-4, 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,8 +306,8 @@ class PoolRelaxation:
         """
         pool, t = self._pool, len(self._pool.coverage)
         fraction = np.abs(relaxed.weights - np.rint(relaxed.weights))
-        broken = np.zeros(len(pool.costs), np.bool_)
-        broken[relaxed.columns[fraction > _BROKEN]] = True
+        nearest = np.argsort(-fraction, kind="stable")[:_SOURCES]
+        broken = pool.marked(relaxed.columns[nearest[fraction[nearest] > _BROKEN]])
         multipliers = self._program.inverse_rows(np.append(False, broken[self._inside]))
         further = self.extra.matrix[self.rows][:, active].T
         weights = np.zeros(len(pool.costs))
