@@ -357,6 +357,7 @@ class PoolSearch:
         Each round leaves fewer columns to the next.
         """
         first, stalled, counted = root, 0, np.array(sorted(self._counted), np.int64)
+        is_renumbered = False
         for round_ in range(NUMBERS.mixed_rounds):
             if len(root.active) <= NUMBERS.solver_columns or stalled >= NUMBERS.patience:
                 break
@@ -380,7 +381,7 @@ class PoolSearch:
             active = root.active
             if len(active) < NUMBERS.narrowed * len(self._pool.costs):
                 self._narrow(root)
-                active = np.arange(len(active))
+                active, is_renumbered = np.arange(len(active)), True
             # Columns that are gone have no part in the cuts.
             shape = (len(self._pool.costs), len(active))
             places = csr_array((np.ones(len(active)), (active, np.arange(len(active)))), shape)
@@ -393,7 +394,8 @@ class PoolSearch:
             less = len(again.active) < NUMBERS.fewer * len(root.active)
             stalled = 0 if less else stalled + 1
             root = again
-        if len(root.active) <= NUMBERS.worth * len(first.active):
+        # The first node counts the columns of the pool as it was.
+        if is_renumbered or len(root.active) <= NUMBERS.worth * len(first.active):
             return root
         self._mixed_rows = []
         return replace(first, bound=root.bound)

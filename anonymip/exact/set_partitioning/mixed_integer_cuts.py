@@ -37,7 +37,7 @@ class MixedNumbers:
     at_once: int = 50
     entries: int = 10_000_000
     least_fraction: float = 0.02  # of u_0, or what is left of 1: others give unsteady coefficients
-    most_multiplier: float = 1e3
+    most_multiplier: float = 1e2
     violation: float = 1e-3  # cuts that are broken by less are left
     most: int = 100  # cuts of a round
     alike: float = 0.9  # of the cosine of two cuts, from where on one is left
