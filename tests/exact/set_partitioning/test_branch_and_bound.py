@@ -329,3 +329,22 @@ def test_nodes_that_wait_hold_little_and_lose_nothing() -> None:
     assert waiting.start.columns.tolist() == [1, 3]
     assert waiting.start.rows.tolist() == [7]
     assert waiting.bytes < 5000 // 8 + 2000
+
+
+@pytest.mark.parametrize("seed", [3, 250])
+def test_cuts_that_are_left_again_lose_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where cuts dropped columns but too few, the search goes on, with numbers that still hold."""
+    rng = np.random.default_rng(seed)
+    coverage = rng.integers(1, 6, 6)
+    columns = columns_of(6, (2, 3, 4), repeat=True)
+    columns = columns[(columns <= coverage).all(axis=1)]
+    points = np.round(rng.random((6, 3)) * 3) / 3
+    costs = np.array([np.ptp(points[one > 0], axis=0).sum() * one.sum() for one in columns]) + 0.05
+    plain = solve(columns, costs, coverage, 100.0, solver=None)
+    assert plain.value is not None
+    numbers = replace(NUMBERS, solver_columns=0, narrowed=1.0, worth=0.0)
+    monkeypatch.setattr(branch_and_bound, "NUMBERS", numbers)
+    for upper_bound in (100.0, 1.1 * plain.value):
+        answer = solve(columns, costs, coverage, upper_bound, solver=None, seed=0)
+        assert answer.complete
+        assert answer.value == pytest.approx(plain.value)
