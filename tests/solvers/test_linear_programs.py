@@ -9,6 +9,7 @@ import pytest
 from scipy.sparse import csc_array, csr_array
 
 from anonymip.runtime.budget import Budget
+from anonymip.solvers import linear_programs
 from anonymip.solvers.linear_programs import Basis, GrowingProgram, solve_linear_program
 
 COST = np.array([2.0, 3.0, 1.0])
@@ -101,3 +102,23 @@ def test_a_basis_carries_over_to_a_program_with_fewer_columns() -> None:
     smaller.add_columns(COST, csc_array(MATRIX))
     smaller.start_from(Basis(basis.columns[:3], basis.rows))
     assert smaller.value_soon(0) == pytest.approx(11.0)
+
+
+@pytest.mark.parametrize("iterations", [0, 1, 2])
+def test_a_simplex_method_that_cycles_is_left(
+    iterations: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After as many iterations as are allowed others take over, here at once, to the optimum."""
+    monkeypatch.setattr(linear_programs, "_ITERATIONS", iterations)
+    monkeypatch.setattr(linear_programs, "_ITERATIONS_EACH", 0)
+    rng = np.random.default_rng(iterations)
+    cost, matrix = rng.uniform(1.0, 2.0, 60), rng.integers(0, 2, (12, 60)).astype(np.float64)
+    least, no_side = np.ones(12), np.full(12, np.inf)
+    program = GrowingProgram(least, no_side)
+    for half in (slice(0, 30), slice(30, 60)):
+        program.add_columns(cost[half], csc_array(matrix[:, half]))
+        found = program.solve(Budget())
+    expected = solve_linear_program(cost, matrix, least, no_side)
+    assert found is not None
+    assert expected is not None
+    assert found.value == pytest.approx(expected.value)
