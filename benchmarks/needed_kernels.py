@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.needed_kernels`` measures in processes of their own with an empty cache, and
 writes :data:`anonymip.runtime.needed_kernels.TABLE`; it takes some minutes. With names
-of runs it measures those again and keeps the others.
+of runs it measures those and keeps the others, and the seconds of kernels that are known.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def write_table(names: Sequence[str] = ()) -> None:
             for kernel, spent in found["seconds"].items():
                 seconds.setdefault(kernel, round(spent, 1))
             print(f"{name}: {sum(runs[name].values())} kernels", flush=True)
-    seconds = {**kernel_seconds(), **seconds} if names else seconds
+    # Other runs stay as they are, in their order.
+    seconds = {**seconds, **kernel_seconds()} if names else seconds
+    runs = {name: runs[name] for name in usual_runs()}
     listed = {kernel for run in runs.values() for kernel in run}
     table = {"runs": runs, "seconds": {kernel: seconds[kernel] for kernel in sorted(listed)}}
     TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")

@@ -105,7 +105,7 @@ def crossings_left_out(items: list[pytest.Item]) -> Iterator[pytest.Item]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Shorten an everyday run; skip the tests marked `shared_data` where their files are absent."""
-    if not any("::" in name for name in config.args) and not config.getoption("lf"):
+    if not any("::" in name for name in config.args) and not config.getoption("lf", False):
         check_named_cases(items)
     # Each process gets one half and takes from the other's end what that has not begun: what takes
     # longest is in front. Commands need most kernels, which one process compiles for both; the

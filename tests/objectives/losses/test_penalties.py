@@ -263,8 +263,8 @@ def test_losses_are_what_they_declare() -> None:
             assert (losses == wide).all()
     counted = {"set-gcp", "liang-gcp", "weighted-loss-binary"}
     plain = {"gcp", "hierarchy-loss", "leaf-loss", "weighted-loss", "suppressions"}
-    assert stated["additive"] == plain | counted
-    assert stated["blind_to_domains"] == plain | {"dear"}
+    assert stated["additive"] == plain | counted, "what declares it has its place in these sets"
+    assert stated["blind_to_domains"] == plain | {"dear"}, "here too"
     assert stated["by_pattern"] == {"suppressions", "dear"}
 
 
