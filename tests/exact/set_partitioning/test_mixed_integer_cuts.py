@@ -22,7 +22,7 @@ def multipliers_of(
         return rng.integers(-3, 4, (count, rows)) / 2
     if kind == "thirds":
         return rng.integers(-4, 5, (count, rows)) / 3
-    scale = 1.0 if kind == "real" else 100.0
+    scale = 1.0 if kind == "real" else 20.0
     return rng.normal(0.0, scale, (count, rows))
 
 
