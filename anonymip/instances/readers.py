@@ -30,6 +30,11 @@ from anonymip.instances.table_format import TableFormat, reading_name
 
 PARQUET, EXCEL = (".parquet", ".pq"), (".xlsx", ".xlsm")  # endings of files that are no text
 _SEPARATORS = ("\t", ";", "|", ",")  # candidates, those first that texts and numbers seldom hold
+_LIBPQ = (
+    "postgresql",
+    "postgresql+psycopg",
+    "postgresql+psycopg2",
+)  # drivers of PostgreSQL's own library
 _ERROR = object()  # what stands for a cell of an error
 _LINES, _SIGNS = 1_000, 2_000_000  # lines, and characters, that the separator is found from
 
@@ -213,7 +218,11 @@ def _read_query(address: str, query: str | None) -> pd.DataFrame:
             and not os.path.isfile(file)
         ):
             raise no_file(file)
-        engine = sqlalchemy.create_engine(url)
+        asked: dict[str, str] = {}
+        if url.drivername in _LIBPQ and "client_encoding" not in url.query:
+            # A database without an encoding, SQL_ASCII, sends bytes unless one is asked for.
+            asked["client_encoding"] = "utf8"
+        engine = sqlalchemy.create_engine(url, connect_args=asked)
         try:
             # Without parameters a sign of percent is one, whatever the driver.
             with engine.connect().execution_options(no_parameters=True) as connection:
