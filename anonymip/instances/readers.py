@@ -30,11 +30,8 @@ from anonymip.instances.table_format import TableFormat, reading_name
 
 PARQUET, EXCEL = (".parquet", ".pq"), (".xlsx", ".xlsm")  # endings of files that are no text
 _SEPARATORS = ("\t", ";", "|", ",")  # candidates, those first that texts and numbers seldom hold
-_LIBPQ = (
-    "postgresql",
-    "postgresql+psycopg",
-    "postgresql+psycopg2",
-)  # drivers of PostgreSQL's own library
+# Drivers of PostgreSQL's own library.
+_LIBPQ = ("postgresql", "postgresql+psycopg", "postgresql+psycopg2")
 _ERROR = object()  # what stands for a cell of an error
 _LINES, _SIGNS = 1_000, 2_000_000  # lines, and characters, that the separator is found from
 
