@@ -77,7 +77,7 @@ def write_table(names: Sequence[str] = ()) -> None:
             print(f"{name}: {sum(runs[name].values())} kernels", flush=True)
     # Other runs stay as they are, in their order.
     seconds = {**seconds, **kernel_seconds()} if names else seconds
-    runs = {name: runs[name] for name in usual_runs()}
+    runs = {name: runs[name] for name in usual_runs() if name in runs}
     listed = {kernel for run in runs.values() for kernel in run}
     table = {"runs": runs, "seconds": {kernel: seconds[kernel] for kernel in sorted(listed)}}
     TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
