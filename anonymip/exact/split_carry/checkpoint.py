@@ -42,6 +42,7 @@ from anonymip.exact.split_carry.state import (
 )
 from anonymip.files import refuse_outputs, replacing
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 
 #: Sets of records whose losses identify an objective without tables.
@@ -384,7 +385,19 @@ def _is_whole(arrays: Mapping[str, NDArray[Any]]) -> bool:
         and bool((np.diff(arrays["carried"]) > 0).all())
         and bool(((arrays["started"] >= SUPPRESSED) & (arrays["started"] < n)).all())
         and bool((arrays["labels"] >= OPEN).all())
+        and _is_consistent(arrays["labels"], arrays["carried"], read, label)
     )
+
+
+def _is_consistent(labels: Ints, carried: Ints, read: int, label: int) -> bool:
+    """Return whether those places are open that were carried over or not read, and no others.
+
+    New classes are numbered from `label` on, which must be none of a class that is fixed.
+    """
+    is_open = np.arange(len(labels)) >= read
+    is_open[carried] = True
+    done = not is_open.any()
+    return bool(((labels == OPEN) == is_open).all()) and (done or int(labels.max()) < label)
 
 
 def resumed(checkpoint: Checkpoint | None) -> Chain | None:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anonymip.assignments import SUPPRESSED
-from anonymip.errors import InputError, NoSolution
+from anonymip.assignments import SUPPRESSED, Classes
+from anonymip.errors import InputError, InvalidAssignment, NoSolution
 from anonymip.exact.classes.best_classes import compiles
 from anonymip.exact.classes.small import solve_small
 from anonymip.exact.split_carry.checkpoint import (
@@ -45,6 +45,7 @@ from anonymip.heuristics.classes.ordered_cut import cut_rows
 from anonymip.heuristics.growing.batch_growth import cut_in_order
 from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.problem import Problem, is_plain
+from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget, MachineClock
 from anonymip.runtime.compilation import CompilationStopped
@@ -209,6 +210,9 @@ class Segment:
         if chain is None:
             # Each link fixes a class, of at least k records.
             chain = new_chain(self.records, len(self.records) // self.problem.k + 1)
+        elif self.checkpoint is not None and not _holds_classes(self.problem, chain):
+            # Before links are solved, and written over what the file has.
+            raise self.checkpoint.damaged()
         if not chain.done:
             links = links_of_classes(self.problem, chain, self.options, self.seed)
             keeper = Keeper(self.checkpoint, chain, budget)
@@ -234,6 +238,17 @@ class Segment:
             microdata=self.problem.microdata.take(self.records, as_part=True)
         )
         return replace(self, problem=part, records=np.arange(len(self.records)))
+
+
+def _holds_classes(problem: Problem, chain: Chain) -> bool:
+    """Return whether what a chain has fixed are classes that the problem allows."""
+    labels = np.full(problem.n, SUPPRESSED, np.int64)
+    labels[chain.records] = np.maximum(chain.labels, SUPPRESSED)
+    try:
+        EquivalenceClasses(suppression=True).check(problem, Classes(labels))  # type: ignore[arg-type]
+    except InvalidAssignment:
+        return False
+    return True
 
 
 def run_segments(

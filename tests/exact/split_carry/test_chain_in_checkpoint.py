@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -23,6 +24,7 @@ from anonymip import (
     census,
     solve,
 )
+from anonymip.assignments import SUPPRESSED
 from anonymip.exact.split_carry.checkpoint import (
     Checkpoint,
     Fingerprint,
@@ -344,14 +346,32 @@ def _replace(path: Path, **arrays: Any) -> None:
             archive.writestr(part, content)
 
 
-def test_classes_that_the_problem_forbids_are_damage(people: Problem, tmp_path: Path) -> None:
-    """A file that puts a record into a class of its own is refused, and is no error of ours."""
-    path = tmp_path / "run"
-    run_chain(people, OPTIONS["exact"], checkpoint=path)
-    labels = _array(path, "labels")
-    _replace(path, labels=np.array([labels.max() + 1, *labels[1:]]))
+@pytest.mark.parametrize(
+    ("done", "damage"),
+    [(done, damage) for damage in ("alone", "open", "suppressed") for done in (True, False)]
+    # In a chain that is done nothing is numbered any more.
+    + [(False, "number")],
+)
+def test_classes_that_the_problem_forbids_are_damage(
+    people: Problem, tmp_path: Path, done: bool, damage: str
+) -> None:
+    """Refused before links are solved: a run that went on wrote over the file, and then failed."""
+    path, killed = tmp_path / "run", stopping(4, kill)
+    with nullcontext() if done else pytest.raises(Killed):
+        run_chain(people, OPTIONS["exact"], checkpoint=path, budget=None if done else killed)
+    labels, cursor = _array(path, "labels"), _array(path, "cursor")
+    assert labels[0] >= 0
+    if damage == "number":
+        # New classes would be joined with those of their number.
+        cursor[NEXT_LABEL] = 0
+    else:
+        labels[0] = {"alone": labels.max() + 1, "open": OPEN, "suppressed": SUPPRESSED}[damage]
+        cursor[NEXT_LABEL] += 1
+    _replace(path, labels=labels, cursor=cursor)
+    content = path.read_bytes()
     with pytest.raises(InputError, match="damaged"):
         run_chain(people, OPTIONS["exact"], checkpoint=path, resume=True)
+    assert path.read_bytes() == content
 
 
 def test_no_bound_is_taken_from_a_file(tmp_path: Path) -> None:
