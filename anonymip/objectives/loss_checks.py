@@ -83,7 +83,7 @@ def unread_weights(objective: Objective | MembersObjective, microdata: Microdata
             return None
     else:
         domains = Domains.of(microdata)
-        record = Record(domains, sampled_cells(domains, microdata))
+        record = Record(domains, sampled_cells(microdata))
         read: list[str] = []
 
         def noted(name: str) -> float:

@@ -11,7 +11,7 @@ from anonymip.errors import UnsupportedObjective
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.compiled import CompiledObjective
 from anonymip.objectives.language.protocol import declares
-from anonymip.objectives.language.record import CellBatch
+from anonymip.objectives.language.record import CellBatch, cells_between
 from anonymip.objectives.language.tables import LossTables, exact_losses, losses_of_pairs
 from anonymip.runtime.arrays import Codes, Flags, Floats
 from anonymip.tolerances import same_loss
@@ -77,16 +77,7 @@ def _differing(name: str) -> UnsupportedObjective:
 
 def _cells(microdata: Microdata, codes: Codes, stars: Flags) -> CellBatch:
     """Return the cells of exactly published records, by the (B, m) ranks of values, with stars."""
-    lower = np.full(stars.shape, np.nan)
-    nodes = np.full(stars.shape, -1, np.int32)
-    for a, attribute in enumerate(microdata.attributes):
-        if attribute.is_numeric:
-            lower[:, a] = microdata.levels[a].astype(np.float64)[codes[:, a]]
-        elif attribute.hierarchy is not None:
-            nodes[:, a] = microdata.leaves(a)[codes[:, a]]
-    lower[stars] = np.nan
-    nodes[stars] = -1
-    return CellBatch(lower, lower.copy(), np.where(stars, 0, 1), stars, nodes)
+    return cells_between(microdata, codes, codes, np.where(stars, 0, 1), stars)
 
 
 def _exact_cells_alike(tables: LossTables, microdata: Microdata) -> bool:

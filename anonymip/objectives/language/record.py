@@ -266,20 +266,34 @@ def cells_of_sets(microdata: Microdata, rows: Ints) -> CellBatch:
     `microdata`: the table. `rows`: (B, s) records of each set. Complexity: O(B s log s m) time and
     O(B s m) memory.
     """
-    batch, m = len(rows), microdata.m
-    lower, upper = np.full((batch, m), np.nan), np.full((batch, m), np.nan)
-    nodes = np.full((batch, m), -1, np.int32)
-    lowest, highest, count = _covered(microdata.codes, rows)
+    return cells_between(microdata, *_covered(microdata.codes, rows))
+
+
+def cells_between(
+    microdata: Microdata,
+    lowest: NDArray[np.integer],
+    highest: NDArray[np.integer],
+    count: Ints,
+    stars: Flags | None = None,
+) -> CellBatch:
+    """Return the cells that cover values from the lowest to the highest of some.
+
+    `lowest, highest`: (B, m) ranks of the values. `count`: (B, m) how many values each cell
+    publishes. `stars`: (B, m) suppressed cells; None for none.
+    """
+    stars = np.zeros(lowest.shape, np.bool_) if stars is None else stars
+    lower, upper = np.full(lowest.shape, np.nan), np.full(lowest.shape, np.nan)
+    nodes = np.full(lowest.shape, -1, np.int32)
     for a, attribute in enumerate(microdata.attributes):
+        low, high = lowest[:, a], highest[:, a]
         if attribute.is_numeric:
             level = microdata.levels[a].astype(np.float64)
-            lower[:, a], upper[:, a] = level[lowest[:, a]], level[highest[:, a]]
+            lower[:, a], upper[:, a] = level[low], level[high]
         elif attribute.hierarchy is not None:
             leaf = microdata.leaves(a)
-            nodes[:, a] = attribute.hierarchy.tree.common_ancestors(
-                leaf[lowest[:, a]], leaf[highest[:, a]]
-            )
-    return CellBatch(lower, upper, count, np.zeros((batch, m), np.bool_), nodes)
+            nodes[:, a] = attribute.hierarchy.tree.common_ancestors(leaf[low], leaf[high])
+    lower[stars], upper[stars], nodes[stars] = np.nan, np.nan, -1
+    return CellBatch(lower, upper, count, stars, nodes)
 
 
 def _covered(codes: Codes, rows: Ints) -> tuple[Codes, Codes, Ints]:

@@ -22,7 +22,7 @@ from anonymip.objectives.language.compiled import (
 )
 from anonymip.objectives.language.expression import Expression
 from anonymip.objectives.language.monotonicity import never_falls
-from anonymip.objectives.language.record import CellBatch, cells_of_sets
+from anonymip.objectives.language.record import CellBatch, cells_between, cells_of_sets
 from anonymip.objectives.language.tables import LossTables, NotSeparable, first_decrease, tabulate
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.tolerances import LOSS_ABSOLUTE, LOSS_RELATIVE
@@ -148,7 +148,7 @@ def probe_traced(
     Catches functions that mean something else for a batch, such as one that sums over it, and those
     that answer otherwise when they are asked again, in another order.
     """
-    cells = sampled_cells(domains, microdata)
+    cells = sampled_cells(microdata)
     called = call_record_loss(objective, domains, cells)
     traced = expression_losses(expression, domains, cells)
     _refuse_difference(objective.name, called, traced)
@@ -162,7 +162,7 @@ def probe_general(
     objective: RecordLoss, domains: Domains, microdata: Microdata, refusal: UnsupportedObjective
 ) -> None:
     """Compare a batch with its records one by one; what cannot be called is refused as before."""
-    cells = sampled_cells(domains, microdata)
+    cells = sampled_cells(microdata)
     try:
         called = call_record_loss(objective, domains, cells)
         each = [cells.taken(slice(at, at + 1)) for at in range(len(called))]
@@ -196,26 +196,16 @@ def _refuse_difference(name: str, called: Floats, again: Floats) -> None:
         )
 
 
-def sampled_cells(domains: Domains, microdata: Microdata) -> CellBatch:
+def sampled_cells(microdata: Microdata) -> CellBatch:
     """Return the cells of five possible records, an exact one and the widest among them."""
     rng = np.random.default_rng(0)
-    batch = 5
-    low = np.full((batch, domains.m), np.nan)
-    high = low.copy()
-    count = np.ones((batch, domains.m))
-    nodes = np.full((batch, domains.m), -1, np.int32)
-    for a, level in enumerate(microdata.levels):
-        picked = np.sort(rng.integers(len(level), size=(batch, 2)), axis=1)
-        picked[0], picked[1] = (0, 0), (0, len(level) - 1)
-        tree = domains.trees[a]
-        if tree is not None:
-            leaf = microdata.leaves(a)[picked]
-            nodes[:, a] = tree.common_ancestors(leaf[:, 0], leaf[:, 1])
-        elif domains.kinds[a] == "numeric":
-            ends = level.astype(np.float64)[picked]
-            low[:, a], high[:, a] = ends[:, 0], ends[:, 1]
-        count[:, a] = picked[:, 1] - picked[:, 0] + 1
-    return CellBatch(low, high, count, np.zeros((batch, domains.m), np.bool_), nodes)
+    picked = []
+    for level in microdata.levels:
+        ranks = np.sort(rng.integers(len(level), size=(5, 2)), axis=1)
+        ranks[0], ranks[1] = (0, 0), (0, len(level) - 1)
+        picked.append(ranks)
+    lowest, highest = np.stack(picked, axis=2).transpose(1, 0, 2)
+    return cells_between(microdata, lowest, highest, highest - lowest + 1)
 
 
 def refuse_falling(name: str, losses: Losses, n: int) -> None:
