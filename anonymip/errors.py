@@ -115,6 +115,23 @@ class InputError(AnonymipError, ValueError):
     exit_code = 2
 
 
+@contextmanager
+def within(where: str) -> Iterator[None]:
+    """Have the messages of errors in the caller's input begin with where it stands.
+
+    >>> with within("schema.toml"):
+    ...     raise InputError("k is 1")
+    Traceback (most recent call last):
+    anonymip.errors.InputError: schema.toml: k is 1
+    """
+    try:
+        yield
+    except InputError as error:
+        error.message = f"{where}: {error.message}"
+        error.args = (f"{where}: {error}",)
+        raise
+
+
 def unknown_name(what: str, name: object, known: Iterable[str], *, more: str = "") -> InputError:
     """Return the error for a name that is none of the known ones.
 

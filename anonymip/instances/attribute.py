@@ -10,7 +10,7 @@ from functools import cached_property
 from numbers import Real
 from typing import Any, Literal, cast, get_args
 
-from anonymip.errors import InputError, did_you_mean, unknown_name
+from anonymip.errors import InputError, did_you_mean, unknown_name, within
 from anonymip.instances.hierarchies.calendar import Calendar
 from anonymip.instances.hierarchies.hierarchy import Hierarchy
 from anonymip.instances.scale import Scale, Unit, number_at, scale_of, unit_text
@@ -165,9 +165,8 @@ class Attribute:
     def scale(self) -> Scale:
         """What numbers stand for the values."""
         ends = (self.at_most, self.at_least)
-        return scale_of(
-            self.name, self.kind == "date", self.integer, self.precision, self.format, ends
-        )
+        with within(f"attribute {self.name!r}"):
+            return scale_of(self.kind == "date", self.integer, self.precision, self.format, *ends)
 
     def _checked_domain(self) -> tuple[object, ...]:
         domain = cast(Sequence[object], self.domain)
@@ -194,9 +193,9 @@ class Attribute:
                 "Give [lowest, highest] with finite numbers",
             )
         if self.integer and not (low.is_integer() and high.is_integer()):
-            raise InputError(
-                f"attribute {self.name!r}: domain of an integer attribute has a fractional end",
-                remedy="Give whole numbers, or leave integer out",
+            raise self._error(
+                "domain of an integer attribute has a fractional end",
+                "Give whole numbers, or leave integer out",
             )
         return (low, high)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from fractions import Fraction
@@ -180,25 +181,20 @@ def number_at(text: object, unit: Unit, form: str | None = None) -> float | None
     if not isinstance(text, str):
         day = _day(text, None, unit)
     else:
-        day = _day(text, form, unit) or next(filter(None, map(_written(text), _WRITTEN)), None)
+        day = _day(text, form, unit) or _first_day(text, _WRITTEN)
     return None if day is None else float(unit_of(day, unit))
 
 
-def _written(text: str) -> Callable[[Unit], date | None]:
-    """Return what gives the first day of a text that a release writes for a unit."""
-
-    def first_day(unit: Unit) -> date | None:
+def _first_day(text: str, units: Iterable[Unit]) -> date | None:
+    """Return the first day of a text that a release writes for one of some units."""
+    for unit in units:
         found = _WRITTEN[unit].fullmatch(text)
-        if found is None:
-            return None
-        part = {name: int(digits) for name, digits in found.groupdict().items()}
-        month = part.get("month", 3 * part.get("quarter", 1) - 2)
-        try:
-            return date(part["year"], month, part.get("day", 1))
-        except ValueError:  # no such month or day
-            return None
-
-    return first_day
+        if found is not None:
+            part = {name: int(digits) for name, digits in found.groupdict().items()}
+            month = part.get("month", 3 * part.get("quarter", 1) - 2)
+            with suppress(ValueError):  # no such month or day
+                return date(part["year"], month, part.get("day", 1))
+    return None
 
 
 def _plain_dates(series: pd.Series) -> pd.Series:
@@ -233,32 +229,31 @@ def _day(value: object, form: str | None, unit: Unit) -> date | None:
     except ValueError:
         return None
     coarser = get_args(Unit)[1 : get_args(Unit).index(unit) + 1]
-    return next(filter(None, map(_written(text), coarser)), None)
+    return _first_day(text, coarser)
 
 
 def scale_of(
-    name: str,
     is_date: bool,
     integer: bool,
     precision: object,
     form: str | None,
-    ends: tuple[object, object],
+    at_most: object,
+    at_least: object,
 ) -> Scale:
     """Return the scale of an attribute.
 
-    `name`: for messages. `is_date`: whether the attribute is of dates, else of numbers. `integer`:
-    whether its numbers are whole. `precision, form`: as declared, None for nothing. `ends`: where
-    the highest and the lowest group begin, None for no such group. Raises InputError if these
+    `is_date`: whether the attribute is of dates, else of numbers. `integer`: whether its numbers
+    are whole. `precision, form`: as declared, None for nothing. `at_most, at_least`: where the
+    highest and the lowest group begin, None for no such group. Raises InputError if these
     contradict each other.
     """
     if form is not None and not (is_date and isinstance(form, str) and "%" in form):
         raise InputError(
-            f"attribute {name!r}: format is {form!r}",
-            remedy='A format is that of dates, such as "%d.%m.%Y"',
+            f"format is {form!r}", remedy='A format is that of dates, such as "%d.%m.%Y"'
         )
     if form is not None and re.search(r"%[yxcD]", form):
         raise InputError(
-            f"attribute {name!r}: its format has years of two digits",
+            "its format has years of two digits",
             remedy="Write years with four digits, %Y: 25 may be 1925 or 2025",
         )
     unit: Unit | float | None = None
@@ -266,33 +261,26 @@ def scale_of(
         unit = cast(Unit, "day" if precision is None else precision)
         if unit not in get_args(Unit):
             raise InputError(
-                f"attribute {name!r}: precision of dates is {unit!r}",
+                f"precision of dates is {unit!r}",
                 remedy=did_you_mean(str(unit), get_args(Unit))
                 or f"Use one of {', '.join(get_args(Unit))}",
             )
     elif precision is not None:
-        unit = _width(name, precision, integer)
-    if form is not None:
-        _refuse_vague(name, form, cast(Unit, unit))
-    groups = tuple(None if end is None else _group(name, end, unit, form, integer) for end in ends)
-    most, least = groups
-    if most is not None and least is not None and least >= most:
+        unit = _width(precision, integer)
+    if form is not None and not _tells(form, cast(Unit, unit)):
+        # What a text does not tell strptime would make up.
+        known = told_unit(form)
+        first = "Give" if known is None else f'Declare precision = "{known}", or give'
         raise InputError(
-            f"attribute {name!r}: at_least is not below at_most", remedy="Correct one of them"
+            f"format {form!r} does not tell the {unit} of a date",
+            remedy=f"{first} texts and a format with {_NEEDED[cast(Unit, unit)]}",
         )
-    return Scale(unit, form, integer, most, least)
-
-
-def _refuse_vague(name: str, form: str, unit: Unit) -> None:
-    """Refuse a format that does not tell the unit of a date: strptime would make it up."""
-    if _tells(form, unit):
-        return
-    known = told_unit(form)
-    first = "Give" if known is None else f'Declare precision = "{known}", or give'
-    raise InputError(
-        f"attribute {name!r}: format {form!r} does not tell the {unit} of a date",
-        remedy=f"{first} texts and a format with {_NEEDED[unit]}",
+    most, least = (
+        None if end is None else _group(end, unit, form, integer) for end in (at_most, at_least)
     )
+    if most is not None and least is not None and least >= most:
+        raise InputError("at_least is not below at_most", remedy="Correct one of them")
+    return Scale(unit, form, integer, most, least)
 
 
 def told_unit(form: str) -> Unit | None:
@@ -315,38 +303,32 @@ def _is_number(given: Any) -> bool:
     return is_real and math.isfinite(given)
 
 
-def _width(name: str, precision: object, integer: bool) -> float | None:
-    if not _is_number(precision) or not 0 < float(cast(float, precision)) < math.inf:
+def _width(precision: Any, integer: bool) -> float | None:
+    if not _is_number(precision) or float(precision) <= 0:
         raise InputError(
-            f"attribute {name!r}: precision is {precision!r}",
+            f"precision is {precision!r}",
             remedy="Give the width of the steps, such as 5; of dates a unit such as month",
         )
-    width = float(cast(float, precision))
+    width = float(precision)
     if integer and not width.is_integer():
         raise InputError(
-            f"attribute {name!r}: its numbers are whole, its precision is not",
-            remedy="Give a whole number",
+            "its numbers are whole, its precision is not", remedy="Give a whole number"
         )
     return None if integer and width == 1 else width
 
 
-def _group(
-    name: str, end: object, unit: Unit | float | None, form: str | None, integer: bool
-) -> float:
+def _group(end: Any, unit: Unit | float | None, form: str | None, integer: bool) -> float:
     """Return where an open group begins, as a number of the scale."""
     number: float | None = None
     if isinstance(unit, str):
         number = number_at(end, unit, form)
     elif _is_number(end):
-        number = float(cast(float, end)) + 0.0
+        number = float(end) + 0.0
     if number is None or (integer and not number.is_integer()):
-        raise InputError(
-            f"attribute {name!r}: at_most or at_least is {end!r}",
-            remedy="Give a value of the column",
-        )
+        raise InputError(f"at_most or at_least is {end!r}", remedy="Give a value of the column")
     if isinstance(unit, float) and Scale(unit)._step(number) != number:
         raise InputError(
-            f"attribute {name!r}: at_most or at_least is {end!r}, no multiple of its precision",
+            f"at_most or at_least is {end!r}, no multiple of its precision",
             remedy=f"Give a multiple of {unit:g}",
         )
     return number

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from anonymip.errors import InputError, InputWarning, argument, did_you_mean
+from anonymip.errors import InputError, InputWarning, argument, did_you_mean, within
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.columns import (
     all_whole,
@@ -340,12 +340,8 @@ def _codes(
     absent = missing_rows(column, table.missing)
     codes = column[~absent].astype(object).map(str)
     others = [table.label] if policy in ("category", "own") and absent.any() else []
-    try:
+    with within(f"column {name!r}"):
         return rule.hierarchy(codes.unique(), others)
-    except InputError as error:
-        raise InputError(
-            f"column {name!r}: {error.message}", remedy=error.remedy, value=error.value
-        ) from None
 
 
 def _kind_of(name: str, column: pd.Series, table: TableFormat) -> str:
@@ -394,46 +390,30 @@ def read_schema(path: str | Path) -> Schema:
         check_keys(file, f"attributes.{name}.", given, _ATTRIBUTE_KEYS)
         attributes[name] = dict(given)
         if "hierarchy" in given:
-            attributes[name]["hierarchy"] = _hierarchy(file, name, given["hierarchy"])
+            with within(f"{file}: attributes.{name}"):
+                attributes[name]["hierarchy"] = _hierarchy(file.parent, name, given["hierarchy"])
     table = document.get("table", {})
     check_keys(file, "table.", table, _TABLE_KEYS)
     mask = document.get("mask", {})
     check_keys(file, "mask.", mask, _MASK_KEYS)
-    lists = {
+    lists: dict[str, Any] = {
         key: _texts(file, key, table.get(key, ()))
         for key in ("columns", "sensitive", "keep", "drop", "pseudonyms")
     }
-    return Schema(
-        attributes,
-        lists["sensitive"],
-        lists["keep"],
-        lists["drop"],
-        TableFormat(
-            separator=table.get("separator", ","),
-            encoding=table.get("encoding", "utf-8"),
-            header=table.get("header", not lists["columns"]),
-            columns=lists["columns"],
-            missing=_texts(file, "missing", table.get("missing", ("",))),
-            decimal=table.get("decimal", "."),
-            sheet=table.get("sheet"),
-        ),
-        mask,
-        unit=table.get("unit"),
-        pseudonyms=lists["pseudonyms"],
-        weights=table.get("weights"),
-    )
+    columns = lists.pop("columns")
+    written = ("separator", "encoding", "decimal", "header", "sheet")
+    form: dict[str, Any] = {"header": not columns, "columns": columns}
+    form |= {key: table[key] for key in written if key in table}
+    form["missing"] = _texts(file, "missing", table.get("missing", ("",)))
+    beside = {key: table.get(key) for key in ("unit", "weights")}
+    return Schema(attributes, **lists, table=TableFormat(**form), mask=mask, **beside)
 
 
-def _hierarchy(file: Path, name: str, given: object) -> Hierarchy | CodeRule:
-    """Return a declared hierarchy, or the rule of one; errors name the column."""
-    try:
-        if isinstance(given, Mapping) and ("mask" in given or "separator" in given):
-            return rule_of_codes(given, file.parent)
-        return declared_hierarchy(given, file.parent, name)
-    except InputError as error:
-        raise InputError(
-            f"{file}: attributes.{name}: {error.message}", remedy=error.remedy, value=error.value
-        ) from None
+def _hierarchy(folder: Path, name: str, given: object) -> Hierarchy | CodeRule:
+    """Return the declared hierarchy of a column, or the rule of one."""
+    if isinstance(given, Mapping) and ("mask" in given or "separator" in given):
+        return rule_of_codes(given, folder)
+    return declared_hierarchy(given, folder, name)
 
 
 def toml_value(value: object) -> str:

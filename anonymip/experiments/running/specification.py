@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from anonymip.effort import check_effort
-from anonymip.errors import InputError, did_you_mean
+from anonymip.errors import InputError, did_you_mean, within
 from anonymip.experiments.running.sources import Samples, TableSource
 from anonymip.instances import Microdata
 from anonymip.instances.schema import check_keys, keys_of, read_toml
@@ -206,7 +206,7 @@ class Experiment:
         check_document(file, document)
         given = dict(document)
         limits = given.pop("limits", {})
-        try:
+        with within(str(file)):
             given["tables"] = tuple(_table(one) for one in given["tables"])
             given["methods"] = tuple(MethodChoice(**one) for one in given["methods"])
             k = given["k"]
@@ -218,10 +218,6 @@ class Experiment:
                 *(Apart(*one) for one in limits.get("apart", [])),
             )
             return cls(**given, folder=folder)
-        except InputError as error:
-            raise type(error)(
-                f"{file}: {error.message}", remedy=error.remedy, value=error.value
-            ) from None
 
     def to_dict(self) -> dict[str, Any]:
         """Return it with the keys of its file, without those that have their default."""

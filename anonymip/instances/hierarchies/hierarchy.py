@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, within
 from anonymip.instances.hierarchies.tree import Tree
 from anonymip.instances.table_format import reading_name
 
@@ -307,24 +307,21 @@ def read_hierarchy(
         ) from None
     if _has_header([line for _, line in lines], column):
         del lines[0]
-    for at, line in lines:
-        if "" in line[1:]:
+    with within(f"the hierarchy {file}"):
+        for at, line in lines:
+            if "" in line[1:]:
+                raise InputError(
+                    f"line {at} has no label in column {line[1:].index('') + 2}",
+                    remedy="Give every value every level; repeat a label where nothing changes",
+                    value=line[0],
+                )
+        try:
+            return Hierarchy([line for _, line in lines])
+        except _WrongLine as error:
+            at = lines[error.number - 1][0]
             raise InputError(
-                f"the hierarchy {file}: line {at} has no label in column {line[1:].index('') + 2}",
-                remedy="Give every value every level; repeat a label where nothing changes",
-                value=line[0],
-            )
-    try:
-        return Hierarchy([line for _, line in lines])
-    except _WrongLine as error:
-        at = lines[error.number - 1][0]
-        raise InputError(
-            f"the hierarchy {file}: line {at} {error.what}", remedy=error.remedy, value=error.value
-        ) from None
-    except InputError as error:
-        raise InputError(
-            f"the hierarchy {file}: {error.message}", remedy=error.remedy, value=error.value
-        ) from None
+                f"line {at} {error.what}", remedy=error.remedy, value=error.value
+            ) from None
 
 
 def _lines(text: str, separator: str) -> list[tuple[int, list[str]]]:
