@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,95 +27,48 @@ from anonymip.runtime.arrays import Floats, Ints
 _FACTORS = ("age", "sex", "schooling", "origin", "work", "family")
 
 
-@dataclass(frozen=True)
-class _Shares:
-    """Share of every value, in the order along the score: neighbours are met by like persons."""
-
-    shares: Mapping[int, float]
-
-    def distribution(self) -> tuple[Ints, Floats]:
-        """Return values and probabilities, both (values,)."""
-        masses = np.array(list(self.shares.values()), np.float64)
-        return np.array(list(self.shares), np.int64), masses / masses.sum()
-
-
-@dataclass(frozen=True)
-class _Decay:
-    """Shares that fall with the distance to a centre, except at some values.
+def _decay(
+    low: int,
+    high: int,
+    centre: float,
+    variance: float,
+    spikes: Iterable[tuple[int, float]] = (),
+    power: int = 1,
+    step: int = 1,
+) -> tuple[Ints, Floats]:
+    """Return values and shares, both (values,), that fall with the distance to a centre.
 
     A value v without a share of its own has mass proportional to exp(-(|v - centre| / s)^power);
     the scale s is solved for the variance. `low, high, step`: the values low, low + step, ...,
     high. `centre`: where the mass is largest. `variance`: of the whole distribution. `spikes`:
     values with shares of their own. `power`: 1: exponential tails, 2: normal tails.
     """
+    # Imported late, here and below: nothing but generated tables needs it.
+    from scipy.optimize import brentq
 
-    low: int
-    high: int
-    centre: float
-    variance: float
-    spikes: Mapping[int, float] = field(default_factory=dict)
-    power: int = 1
-    step: int = 1
+    own = dict(spikes)
+    values = np.unique([*range(low, high + 1, step), *own]).astype(np.int64)
+    special = np.isin(values, list(own))
+    masses = np.array([own.get(int(value), 0.0) for value in values])
+    distance = np.abs(values - centre)
+    # The nearest value has exponent zero, so that a small scale leaves some mass.
+    distance -= distance[~special].min()
+    rest = 1.0 - masses.sum()
 
-    def distribution(self) -> tuple[Ints, Floats]:
-        """Return values and probabilities, both (values,)."""
-        values = np.unique([*range(self.low, self.high + 1, self.step), *self.spikes]).astype(
-            np.int64
-        )
-        special = np.isin(values, list(self.spikes))
-        masses = np.array([self.spikes.get(int(value), 0.0) for value in values])
-        distance = np.abs(values - self.centre)
-        # The nearest value has exponent zero, so that a small scale leaves some mass.
-        distance -= distance[~special].min()
-        # Imported late, here and below: nothing but generated tables needs it.
-        from scipy.optimize import brentq
+    def filled(log_scale: float) -> Floats:
+        tail = np.exp(-((distance / math.exp(log_scale)) ** power))
+        tail[special] = 0.0
+        return np.asarray(masses + rest * tail / tail.sum())
 
-        rest = 1.0 - masses.sum()
+    def excess(log_scale: float) -> float:
+        mean = float(values @ filled(log_scale))
+        return float((values - mean) ** 2 @ filled(log_scale)) / variance - 1.0
 
-        def filled(log_scale: float) -> Floats:
-            tail = np.exp(-((distance / math.exp(log_scale)) ** self.power))
-            tail[special] = 0.0
-            return np.asarray(masses + rest * tail / tail.sum())
-
-        def excess(log_scale: float) -> float:
-            mean = float(values @ filled(log_scale))
-            return float((values - mean) ** 2 @ filled(log_scale)) / self.variance - 1.0
-
-        widest = math.log(100.0 * (self.high - self.low))
-        return values, filled(float(brentq(excess, math.log(0.1 * self.step), widest)))
+    widest = math.log(100.0 * (high - low))
+    return values, filled(float(brentq(excess, math.log(0.1 * step), widest)))
 
 
-@dataclass(frozen=True)
-class _Column:
-    """One attribute: domain, marginal distribution, and what its score depends on."""
-
-    name: str
-    low: int
-    high: int
-    marginal: _Shares | _Decay
-    loadings: Mapping[str, float]
-    categorical: bool = False
-
-    def draw(self, factors: Mapping[str, Floats], rng: np.random.Generator) -> Ints:
-        """Return one value per record, (n,)."""
-        from scipy.special import ndtri
-
-        noise = rng.standard_normal(len(factors["age"]))
-        own = 1.0 - sum(loading**2 for loading in self.loadings.values())
-        score = math.sqrt(max(own, 0.0)) * noise
-        for name, loading in self.loadings.items():
-            score += loading * factors[name]
-        values, shares = self.marginal.distribution()
-        return values[np.searchsorted(ndtri(np.cumsum(shares)[:-1]), score)]
-
-    def attribute(self, mixed: bool) -> Attribute:
-        """Return the declaration of the attribute."""
-        if mixed and self.categorical:
-            return Attribute(self.name, "categorical")
-        return Attribute(self.name, "numeric", (self.low, self.high), integer=True)
-
-
-def _birthplaces(mexico: float, europe: range, european: float) -> _Shares:
+def _birthplaces(mexico: float, europe: range, european: float) -> dict[int, float]:
     """Return the shares of birthplaces, from Southern states over others and California to abroad.
 
     The extracts begin with the first states of the alphabet: Alabama, Arkansas and California are
@@ -135,36 +87,49 @@ def _birthplaces(mexico: float, europe: range, european: float) -> _Shares:
     elsewhere = {
         code: rest * weight / sum(weights) for code, weight in zip(others, weights, strict=True)
     }
-    return _Shares({**south, **elsewhere, **frequent, **west, **abroad})
+    return {**south, **elsewhere, **frequent, **west, **abroad}
 
 
-def _marginal(given: Mapping[str, Any]) -> _Shares | _Decay:
-    """Return the distribution of the values of an attribute, given its entry."""
-    if "birthplaces" in given:
-        born = given["birthplaces"]
-        return _birthplaces(born["mexico"], range(*born["europe"]), born["european"])
+def _distribution(given: Mapping[str, Any]) -> tuple[Ints, Floats]:
+    """Return values and shares of an attribute, both (values,), in the order along the score."""
+    if "decay" in given:
+        low, high = given["values"]
+        return _decay(**{"low": low, "high": high, **given["decay"]})
     if "shares" in given:
-        return _Shares(dict(given["shares"]))
-    low, high = given["values"]
-    decay = {"low": low, "high": high, **given["decay"]}
-    return _Decay(**{**decay, "spikes": dict(decay.get("spikes", ()))})
+        shares = dict(given["shares"])
+    else:
+        born = given["birthplaces"]
+        shares = _birthplaces(born["mexico"], range(*born["europe"]), born["european"])
+    masses = np.array(list(shares.values()), np.float64)
+    return np.array(list(shares), np.int64), masses / masses.sum()
+
+
+def _drawn(
+    given: Mapping[str, Any], factors: Mapping[str, Floats], rng: np.random.Generator
+) -> Ints:
+    """Return (n,) values of an attribute, one for each record."""
+    from scipy.special import ndtri
+
+    loadings = given.get("loadings", {})
+    own = 1.0 - sum(loading**2 for loading in loadings.values())
+    score = math.sqrt(max(own, 0.0)) * rng.standard_normal(len(factors["age"]))
+    for name, loading in loadings.items():
+        score += loading * factors[name]
+    values, shares = _distribution(given)
+    return values[np.searchsorted(ndtri(np.cumsum(shares)[:-1]), score)]
+
+
+def _attribute(given: Mapping[str, Any], mixed: bool) -> Attribute:
+    if mixed and given.get("categorical", False):
+        return Attribute(given["name"], "categorical")
+    return Attribute(given["name"], "numeric", given["values"], integer=True)
 
 
 @cache
-def _columns(population: str) -> tuple[_Column, ...]:
+def _entries(population: str) -> list[dict[str, Any]]:
     """Return the attributes of the population ``workers`` or ``extended``."""
     text = (Path(__file__).parent / "tables" / "census.toml").read_text("utf-8")
-    return tuple(
-        _Column(
-            given["name"],
-            given["values"][0],
-            given["values"][1],
-            _marginal(given),
-            given.get("loadings", {}),
-            given.get("categorical", False),
-        )
-        for given in tomllib.loads(text)[population]
-    )
+    return list(tomllib.loads(text)[population])
 
 
 def census(n: int, m: int = 8, seed: int = 0, *, mixed: bool = False) -> Microdata:
@@ -209,21 +174,21 @@ def census(n: int, m: int = 8, seed: int = 0, *, mixed: bool = False) -> Microda
     ('SEX', 'AGE', 'MARST', 'RACE')
     """
     _check_arguments(n, m, seed)
-    workers = _columns("workers")
-    columns = (workers if m <= len(workers) else _columns("extended"))[:m]
+    workers = _entries("workers")
+    entries = (workers if m <= len(workers) else _entries("extended"))[:m]
     rng = np.random.default_rng(seed)
     factors = {name: rng.standard_normal(n) for name in _FACTORS}
-    table = {column.name: column.draw(factors, rng) for column in columns}
+    table = {one["name"]: _drawn(one, factors, rng) for one in entries}
     if "HIGRADE" in table:
         # Code = grade + 3, and nobody has finished more grades than years since the age of six.
         table["HIGRADE"] = np.minimum(table["HIGRADE"], table["AGE"] - 3)
-    return Microdata(pd.DataFrame(table), tuple(column.attribute(mixed) for column in columns))
+    return Microdata(pd.DataFrame(table), tuple(_attribute(one, mixed) for one in entries))
 
 
 def _check_arguments(n: int, m: int, seed: int) -> None:
     if n < 1:
         raise InputError(f"n is {n}", remedy="Ask for at least one record")
-    most = len(_columns("extended"))
+    most = len(_entries("extended"))
     if not 1 <= m <= most:
         raise InputError(f"m is {m}", remedy=f"The generator knows 1 to {most} attributes")
     if seed < 0:
