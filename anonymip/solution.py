@@ -256,7 +256,7 @@ class Solution(Frozen):
         firsts = firsts[labels != SUPPRESSED]
         attributes = self.problem.microdata.attributes
         cells = published_numbers(attributes, self.description, firsts)
-        alike = equal_rows(cells, np.zeros(len(firsts), np.bool_))
+        alike = equal_rows(cells)
         if alike.count == classes.count:
             return classes
         # The label -1 of suppressed records picks what stands last.

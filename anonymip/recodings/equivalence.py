@@ -9,7 +9,7 @@ import numpy as np
 
 from anonymip.assignments import SUPPRESSED, Assignment, Classes, Description
 from anonymip.errors import InvalidAssignment
-from anonymip.recodings.recoding import ProblemView, SizeLimit
+from anonymip.recodings.recoding import ProblemView, SizeLimit, as_kind
 from anonymip.recodings.rows import describe_sets, starred_elsewhere
 from anonymip.recodings.rules.diversity import Units
 from anonymip.recodings.rules.limits import check_limits
@@ -26,7 +26,9 @@ def check_classes(problem: ProblemView, classes: Classes, told: str) -> None:
             f"{told.format(classes.sizes[label])}, fewer than k = {problem.k}",
         )
     if problem.diversity is not None:
-        problem.diversity.check(problem.microdata.counted_codes, classes)
+        record = problem.diversity.violation(problem.microdata.counted_codes, classes)
+        if record is not None:
+            raise InvalidAssignment(record, f"lies in a class without the {problem.diversity}")
         problem.diversity.check_closeness(problem.microdata, classes)
 
 
@@ -65,15 +67,9 @@ class EquivalenceClasses(PricedSuppression):
 
         Raises InvalidAssignment naming a record and the rule that it breaks.
         """
-        if not isinstance(assignment, Classes):
-            raise InvalidAssignment(None, f"is no partition but {type(assignment).__name__}")
-        if assignment.n != problem.microdata.n:
-            raise InvalidAssignment(
-                None, f"labels {assignment.n} records, the table has {problem.microdata.n}"
-            )
-        labels = assignment.labels
-        check_suppressed(self, labels == SUPPRESSED)
-        check_classes(problem, assignment, "lies in a class of {} records")
+        classes = as_kind(Classes, assignment, problem.microdata)
+        check_suppressed(self, classes.labels == SUPPRESSED)
+        check_classes(problem, classes, "lies in a class of {} records")
         if problem.limits:
             check_limits(problem.microdata, problem.limits, self.describe(problem, assignment))
 
@@ -82,13 +78,10 @@ class EquivalenceClasses(PricedSuppression):
 
         Complexity: O(m n log n).
         """
-        if not isinstance(assignment, Classes):
-            raise InvalidAssignment(None, f"is no partition but {type(assignment).__name__}")
-        labels = assignment.labels
-        order = np.argsort(labels, kind="stable")[assignment.suppressed :]
-        start = np.concatenate([[0], np.cumsum(assignment.sizes)])
-        cells = describe_sets(problem.microdata, start, order)
-        return starred_elsewhere(cells, labels)
+        classes = as_kind(Classes, assignment, problem.microdata)
+        order = np.argsort(classes.labels, kind="stable")[classes.suppressed :]
+        start = np.concatenate([[0], np.cumsum(classes.sizes)])
+        return starred_elsewhere(describe_sets(problem.microdata, start, order), classes.labels)
 
     def max_size(self, problem: ProblemView) -> SizeLimit:
         """Return 2k - 1 if the class loss is superadditive and there is no diversity.

@@ -27,7 +27,7 @@ import numpy as np
 from anonymip.assignments import SUPPRESSED, Assignment, Cover, Description
 from anonymip.errors import InputError, InvalidAssignment, argument
 from anonymip.graphs import effective_sizes
-from anonymip.recodings.recoding import ProblemView, SizeLimit
+from anonymip.recodings.recoding import ProblemView, SizeLimit, as_kind
 from anonymip.recodings.rows import describe_sets, starred_elsewhere
 from anonymip.recodings.rules.limits import check_limits
 from anonymip.recodings.suppression import PricedSuppression, check_suppressed
@@ -41,30 +41,26 @@ def checked_cover(problem: ProblemView, assignment: Assignment, suppression: boo
     the diversity asked for, the cells keep the limits. Raises InvalidAssignment naming a record and
     the rule that it breaks.
     """
-    if not isinstance(assignment, Cover):
-        raise InvalidAssignment(None, f"is no cover but {type(assignment).__name__}")
-    n = problem.microdata.n
-    if assignment.n != n:
-        raise InvalidAssignment(None, f"covers {assignment.n} records, the table has {n}")
-    own = np.zeros(n, np.bool_)
-    own[assignment.owners[assignment.members == assignment.owners]] = True
+    cover = as_kind(Cover, assignment, problem.microdata)
+    own = np.zeros(cover.n, np.bool_)
+    own[cover.owners[cover.members == cover.owners]] = True
     if suppression:
-        own |= assignment.sizes == 0
+        own |= cover.sizes == 0
     if not own.all():
         raise InvalidAssignment(int(np.argmin(own)), "does not lie in its own set")
     if problem.diversity is not None:
         sensitive = problem.microdata.sensitive_codes
-        for size in np.unique(assignment.sizes):
-            records = np.flatnonzero(assignment.sizes == size)
-            at = assignment.start[records][:, None] + np.arange(size)
-            met = problem.diversity.met_by(sensitive[assignment.members[at]])
+        for size in np.unique(cover.sizes):
+            records = np.flatnonzero(cover.sizes == size)
+            at = cover.start[records][:, None] + np.arange(size)
+            met = problem.diversity.met_by(sensitive[cover.members[at]])
             if not met.all():
                 raise InvalidAssignment(
                     int(records[np.argmin(met)]), f"covers a set without the {problem.diversity}"
                 )
     if problem.limits:
-        check_limits(problem.microdata, problem.limits, describe_sets_of(problem, assignment))
-    return assignment
+        check_limits(problem.microdata, problem.limits, describe_sets_of(problem, cover))
+    return cover
 
 
 def describe_sets_of(problem: ProblemView, assignment: Assignment) -> Description:
@@ -72,13 +68,12 @@ def describe_sets_of(problem: ProblemView, assignment: Assignment) -> Descriptio
 
     Raises InvalidAssignment if the assignment is no cover.
     """
-    if not isinstance(assignment, Cover):
-        raise InvalidAssignment(None, f"is no cover but {type(assignment).__name__}")
-    filled = assignment.sizes > 0
+    cover = as_kind(Cover, assignment, problem.microdata)
+    filled = cover.sizes > 0
     if filled.all():
-        return describe_sets(problem.microdata, assignment.start, assignment.members)
-    start = np.append(assignment.start[:-1][filled], assignment.start[-1])
-    cells = describe_sets(problem.microdata, start, assignment.members)
+        return describe_sets(problem.microdata, cover.start, cover.members)
+    start = np.append(cover.start[:-1][filled], cover.start[-1])
+    cells = describe_sets(problem.microdata, start, cover.members)
     return starred_elsewhere(cells, np.where(filled, np.cumsum(filled) - 1, SUPPRESSED))
 
 
@@ -210,11 +205,14 @@ class Freeform(PricedSuppression, _Sets):
                     record, f"{what.format(found[record])} where {wanted[record]} are needed"
                 )
         if self.reciprocal:
-            one_way = _one_way(cover)
-            if one_way is not None:
+            forth = cover.owners * cover.n + cover.members
+            back = cover.members.astype(np.int64) * cover.n + cover.owners
+            one_way = np.flatnonzero(~np.isin(forth, back))
+            if len(one_way):
                 raise InvalidAssignment(
-                    one_way[0],
-                    f"covers record {one_way[1]}, which does not cover it: not reciprocal",
+                    int(cover.owners[one_way[0]]),
+                    f"covers record {cover.members[one_way[0]]}, which does not cover it: not "
+                    "reciprocal",
                 )
 
     def describe(self, problem: ProblemView, assignment: Assignment) -> Description:
@@ -231,17 +229,6 @@ class Freeform(PricedSuppression, _Sets):
         if problem.compiled.monotone:
             return SizeLimit(most, "a regular graph contains regular graphs of lower degree")
         return SizeLimit(None, f"the record loss is not monotone: {problem.compiled.obstacle}")
-
-
-def _one_way(cover: Cover) -> tuple[int, int] | None:
-    """Return a published record and an original in its set that does not hold it, or None."""
-    forth = cover.owners * cover.n + cover.members
-    back = cover.members.astype(np.int64) * cover.n + cover.owners
-    missing = ~np.isin(forth, back)
-    if not missing.any():
-        return None
-    at = int(np.argmax(missing))
-    return int(cover.owners[at]), int(cover.members[at])
 
 
 _RULED_OUT = (

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import Assignment, Classes, Description, Levels
 from anonymip.errors import InputError, InvalidAssignment, UnsupportedObjective
 from anonymip.instances.microdata import Microdata
-from anonymip.recodings.recoding import ProblemView, SizeLimit
+from anonymip.recodings.recoding import ProblemView, SizeLimit, as_kind
 from anonymip.recodings.rows import STAR, describe_levels, equal_rows, level_maps
 from anonymip.recodings.suppression import MaySuppress, check_suppressed
 from anonymip.runtime.arrays import Codes, Flags
@@ -92,8 +92,8 @@ class FullDomain(MaySuppress):
         """
         nobody = np.zeros(problem.microdata.n, np.bool_)
         chosen = _levels_of(problem.microdata, Levels(np.asarray(levels), nobody))
-        cells = published_cells(problem.microdata, chosen)
-        return Levels(chosen.levels, _outliers(problem, cells))
+        alike = equal_rows(published_cells(problem.microdata, chosen))
+        return Levels(chosen.levels, outliers(problem, alike.labels))
 
     def check(self, problem: ProblemView, assignment: Assignment) -> None:
         """Check the levels: k records that look alike, diverse, no more suppressed than allowed.
@@ -102,7 +102,7 @@ class FullDomain(MaySuppress):
         """
         given = _levels_of(problem.microdata, assignment)
         cells = published_cells(problem.microdata, given)
-        broken, left_out = _outliers(problem, cells), given.suppressed_records
+        broken, left_out = outliers(problem, equal_rows(cells).labels), given.suppressed_records
         shown = broken & ~left_out
         if shown.any():
             record = int(np.argmax(shown))
@@ -178,26 +178,17 @@ def outliers(problem: ProblemView, labels: NDArray[np.integer]) -> Flags:
     return broken
 
 
-def _outliers(problem: ProblemView, cells: Codes) -> Flags:
-    """Return (n,) the records whose class breaks a rule."""
-    everybody = np.zeros(len(cells), np.bool_)
-    return outliers(problem, equal_rows(cells, everybody).labels)
-
-
 def _levels_of(microdata: Microdata, assignment: Assignment) -> Levels:
     """Return the assignment, which must be levels of the table's attributes."""
-    if not isinstance(assignment, Levels):
-        raise InvalidAssignment(None, f"gives no levels but {type(assignment).__name__}")
-    if assignment.n != microdata.n:
-        raise InvalidAssignment(None, f"marks {assignment.n} records, the table has {microdata.n}")
-    if len(assignment.levels) != microdata.m:
+    given = as_kind(Levels, assignment, microdata)
+    if len(given.levels) != microdata.m:
         raise InvalidAssignment(
-            None, f"gives {len(assignment.levels)} levels for {microdata.m} attributes"
+            None, f"gives {len(given.levels)} levels for {microdata.m} attributes"
         )
-    for attribute, level in zip(microdata.attributes, assignment.levels.tolist(), strict=True):
+    for attribute, level in zip(microdata.attributes, given.levels.tolist(), strict=True):
         height = 1 if attribute.hierarchy is None else attribute.hierarchy.height
         if level > height:
             raise InvalidAssignment(
                 None, f"gives {attribute.name!r} level {level}, its highest is {height}"
             )
-    return assignment
+    return given

@@ -14,7 +14,7 @@ from anonymip.instances.microdata import Microdata
 from anonymip.objectives.star_costs import level_costs
 from anonymip.recodings.equivalence import EquivalenceClasses
 from anonymip.recodings.masks import Mask
-from anonymip.recodings.recoding import ProblemView, SizeLimit
+from anonymip.recodings.recoding import ProblemView, SizeLimit, as_kind
 from anonymip.recodings.rows import LevelMap, describe_levels, level_maps
 from anonymip.runtime.arrays import Codes, Flags, Ints
 
@@ -103,15 +103,13 @@ class PatternLevels:
         Raises InvalidAssignment naming a record and the rule that it breaks.
         """
         EquivalenceClasses().check(problem, assignment)
-        assert isinstance(assignment, Classes)
-        self._levels(problem, assignment)
+        self._levels(problem, as_kind(Classes, assignment, problem.microdata))
 
     def describe(self, problem: ProblemView, assignment: Assignment) -> Description:
         """Return what is published: nodes on their levels, exact values, stars."""
-        if not isinstance(assignment, Classes):
-            raise InvalidAssignment(None, f"is no partition but {type(assignment).__name__}")
         microdata, maps = problem.microdata, level_maps(problem.microdata)
-        levels = self._levels(problem, assignment)[assignment.labels]
+        classes = as_kind(Classes, assignment, microdata)
+        levels = self._levels(problem, classes)[classes.labels]
         exact = np.array([attribute.hierarchy is None for attribute in microdata.attributes])
         return describe_levels(
             microdata, [each.cells for each in maps], levels, exact & (levels > 0)

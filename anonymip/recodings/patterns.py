@@ -17,7 +17,7 @@ from anonymip.errors import InputError, InvalidAssignment, argument
 from anonymip.objectives.losses.penalties import Suppressions
 from anonymip.recodings.equivalence import check_classes
 from anonymip.recodings.masks import Mask
-from anonymip.recodings.recoding import ProblemView, SizeLimit
+from anonymip.recodings.recoding import ProblemView, SizeLimit, as_kind
 from anonymip.recodings.rows import describe_levels, equal_rows
 from anonymip.recodings.suppression import PricedSuppression, check_suppressed
 from anonymip.runtime.arrays import Flags
@@ -136,14 +136,8 @@ class PatternGuided(PricedSuppression, _Masked):
 
     def _hidden(self, problem: ProblemView, assignment: Assignment) -> Flags:
         """Return (n, m) the cells that are stars."""
-        if not isinstance(assignment, Patterns):
-            raise InvalidAssignment(None, f"gives no patterns but {type(assignment).__name__}")
-        if assignment.n != problem.microdata.n:
-            raise InvalidAssignment(
-                None, f"names {assignment.n} patterns, the table has {problem.microdata.n} records"
-            )
+        index = as_kind(Patterns, assignment, problem.microdata).index
         stars = self.stars(problem)
-        index = assignment.index
         if len(index) and index.max() >= len(stars):
             raise InvalidAssignment(
                 int(index.argmax()), f"has pattern {index.max()} of a mask of {len(stars)}"
@@ -212,12 +206,6 @@ def listed_columns(text: str) -> tuple[str, ...]:
 def _suppressions(costs: Mapping[str, Any]) -> Suppressions | None:
     if not costs:
         return None
-    columns: dict[str, float] = {}
-    patterns: dict[tuple[str, ...], float] = {}
-    for text, cost in costs.items():
-        names = listed_columns(text)
-        if len(names) == 1:
-            columns[names[0]] = cost
-        else:
-            patterns[names] = cost
-    return Suppressions(columns, patterns)
+    named = {listed_columns(text): cost for text, cost in costs.items()}
+    columns = {names[0]: cost for names, cost in named.items() if len(names) == 1}
+    return Suppressions(columns, {names: named[names] for names in named if len(names) > 1})

@@ -1,10 +1,11 @@
-"""The recoding protocol."""
+"""The recoding protocol, and what every recoding asks of an assignment first."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
-from anonymip.assignments import Assignment, Description
+from anonymip.assignments import Assignment, Classes, Cover, Description, Levels, Patterns
+from anonymip.errors import InvalidAssignment
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.compiled import CompiledObjective
 from anonymip.recodings.rules.diversity import Diversity
@@ -60,3 +61,26 @@ class Recoding(Protocol):
 
     def max_size(self, problem: ProblemView) -> SizeLimit:
         """Return how large the sets of some optimal assignment need to be."""
+
+
+_Kind = TypeVar("_Kind", Classes, Cover, Patterns, Levels)
+#: What is said of an assignment of another kind, and of one of other records.
+_TOLD: dict[type, tuple[str, str]] = {
+    Classes: ("is no partition", "labels {} records, the table has {}"),
+    Cover: ("is no cover", "covers {} records, the table has {}"),
+    Patterns: ("gives no patterns", "names {} patterns, the table has {} records"),
+    Levels: ("gives no levels", "marks {} records, the table has {}"),
+}
+
+
+def as_kind(kind: type[_Kind], assignment: Assignment, microdata: Microdata) -> _Kind:
+    """Return an assignment that must be of a kind, and of the records of a table.
+
+    Raises InvalidAssignment if it is not.
+    """
+    another_kind, other_records = _TOLD[kind]
+    if not isinstance(assignment, kind):
+        raise InvalidAssignment(None, f"{another_kind} but {type(assignment).__name__}")
+    if assignment.n != microdata.n:
+        raise InvalidAssignment(None, other_records.format(assignment.n, microdata.n))
+    return assignment

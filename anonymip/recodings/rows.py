@@ -100,11 +100,11 @@ def _sorted_within(codes: Codes, start: Ints) -> Codes:
     return values
 
 
-def equal_rows(cells: NDArray[np.integer], left_out: Flags) -> Classes:
+def equal_rows(cells: NDArray[np.integer], left_out: Flags | None = None) -> Classes:
     """Return the classes of records whose published cells are equal.
 
     `cells`: (n, m) number of each published cell: equal exactly where cells of a column are.
-    `left_out`: (n,) records that are in no class. Complexity: O(m n log n).
+    `left_out`: (n,) records that are in no class; None for none. Complexity: O(m n log n).
     """
     labels = np.zeros(len(cells), np.int64)
     for column in cells.T:
@@ -112,7 +112,8 @@ def equal_rows(cells: NDArray[np.integer], left_out: Flags) -> Classes:
         spread = int(column.max(initial=0)) - int(column.min(initial=0)) + 1
         wide = labels * spread + (column - column.min(initial=0))
         labels = np.unique(wide, return_inverse=True)[1].ravel().astype(np.int64)
-    labels[left_out] = SUPPRESSED
+    if left_out is not None:
+        labels[left_out] = SUPPRESSED
     return Classes(labels.astype(np.int32))
 
 

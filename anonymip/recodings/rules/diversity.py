@@ -314,15 +314,6 @@ class Diversity:
                 return column, f"there are {distinct} values", False
         return None
 
-    def check(self, sensitive: NDArray[np.integer], classes: Classes) -> None:
-        """Raise if a class is not diverse.
-
-        Raises InvalidAssignment naming a record of the class.
-        """
-        record = self.violation(sensitive, classes)
-        if record is not None:
-            raise InvalidAssignment(record, f"lies in a class without the {self}")
-
     def __str__(self) -> str:
         parts = []
         if self.l > 1:
