@@ -107,15 +107,6 @@ class Domains:
         """Number of attributes."""
         return len(self.names)
 
-    def index(self, name: str) -> int:
-        """Return the position of an attribute. Raises InputError if there is none of that name."""
-        if name not in self.names:
-            raise InputError(
-                f"the objective reads attribute {name!r}, which is no quasi-identifier",
-                remedy=f"Quasi-identifiers are {', '.join(self.names)}",
-            )
-        return self.names.index(name)
-
 
 def _origin(levels: Floats, low: float) -> float:
     """Return the lower end of a domain if values keep their distances without it, else 0."""

@@ -131,14 +131,6 @@ def test_ends_and_sizes_are_declared_or_observed() -> None:
     assert DOMAINS.size.tolist() == [100, 2, 2]
 
 
-def test_attributes_are_found_by_name() -> None:
-    """An unknown name raises a message that lists the known ones."""
-    assert DOMAINS.index("pay") == 1
-    with pytest.raises(InputError, match="reads attribute 'zip', which is no quasi-ident") as error:
-        DOMAINS.index("zip")
-    assert error.value.remedy == "Quasi-identifiers are age, pay, sex"
-
-
 def test_more_whole_numbers_than_can_be_distinguished_are_refused() -> None:
     """A column declared to be of whole numbers, with a range of 10^100 of them."""
     frame = pd.DataFrame({"far": [0.0, 3e100, 9e100]})

@@ -40,6 +40,20 @@ class Feature(Mapping[str, Any]):
         return len(self._names)
 
 
+def _feature(names: tuple[str, ...], read: Callable[[int], Any]) -> Feature:
+    """Return the feature that is read by the place of an attribute."""
+
+    def read_by_name(name: str) -> Any:
+        if name not in names:
+            raise InputError(
+                f"the objective reads attribute {name!r}, which is no quasi-identifier",
+                remedy=f"Quasi-identifiers are {', '.join(names)}",
+            )
+        return read(names.index(name))
+
+    return Feature(names, read_by_name)
+
+
 class Record:
     """What is published for a record; the argument of every objective function.
 
@@ -70,99 +84,90 @@ class Record:
         self._domains = domains
         self._cells: Any = cells
         self.attributes = domains.names
-        feature = partial(Feature, domains.names)
+        feature = partial(_feature, domains.names)
         self.width = feature(self._width)
         self.lower = feature(partial(self._end, "lower"))
         self.upper = feature(partial(self._end, "upper"))
         self.distinct = feature(self._distinct)
         self.level = feature(self._level)
-        self.height = feature(lambda name: self._tree(name, "height")[1].height)
+        self.height = feature(lambda a: self._tree(a, "height").height)
         self.spread = feature(self._spread)
-        self.suppressed = feature(lambda name: cells.suppressed(domains.index(name)))
-        self.weight = feature(lambda name: float(domains.weight[domains.index(name)]))
-        self.domain_size = feature(lambda name: int(domains.size[domains.index(name)]))
-        self.kind = feature(lambda name: domains.kinds[domains.index(name)])
+        self.suppressed = feature(cells.suppressed)
+        self.weight = feature(lambda a: float(domains.weight[a]))
+        self.domain_size = feature(lambda a: int(domains.size[a]))
+        self.kind = feature(lambda a: domains.kinds[a])
 
-    def _numeric(self, name: str, feature: str) -> int:
-        attribute = self._domains.index(name)
-        if self._domains.kinds[attribute] != "numeric":
+    def _refuse_other_kind(self, a: int, feature: str) -> None:
+        """Refuse to read of an attribute that is not numeric what only numbers have."""
+        if self._domains.kinds[a] != "numeric":
             raise UnsupportedObjective(
-                f"the objective reads {feature} of {name!r}, which is not numeric",
+                f"the objective reads {feature} of {self.attributes[a]!r}, which is not numeric",
                 remedy="Use spread or distinct",
             )
-        return attribute
 
-    def _end(self, end: str, name: str) -> Any:
-        attribute = self._numeric(name, end)
-        if self._domains.beyond[attribute] < np.inf:
+    def _end(self, end: str, a: int) -> Any:
+        self._refuse_other_kind(a, end)
+        if self._domains.beyond[a] < np.inf:
             raise UnsupportedObjective(
-                f"the objective reads the {end} end of {name!r}, which a missing value does not "
-                "have",
+                f"the objective reads the {end} end of {self.attributes[a]!r}, which a missing "
+                "value does not have",
                 remedy=f"Use spread or width, or {argument('missing', 'drop')} for that column",
             )
-        value = getattr(self._cells, end)(attribute)
         bounds = self._domains.low if end == "lower" else self._domains.high
-        return self._cells.unless_suppressed(attribute, value, float(bounds[attribute]))
+        return self._cells.unless_suppressed(a, getattr(self._cells, end)(a), float(bounds[a]))
 
-    def _width(self, name: str) -> Any:
-        attribute = self._numeric(name, "width")
-        span = float(self._domains.high[attribute] - self._domains.low[attribute])
-        width = self._cells.upper(attribute) - self._cells.lower(attribute)
-        if self._domains.beyond[attribute] < np.inf:
+    def _width(self, a: int) -> Any:
+        self._refuse_other_kind(a, "width")
+        span = float(self._domains.high[a] - self._domains.low[a])
+        width = self._cells.upper(a) - self._cells.lower(a)
+        if self._domains.beyond[a] < np.inf:
             # A number and a missing value are published as anything.
             scaled = np.minimum(width / (span or 1.0), 1.0)
         else:
             # An observed constant has no range to lose.
             scaled = width * 0.0 if span == 0 else width / span
-        return self._cells.unless_suppressed(attribute, scaled, 1.0)
+        return self._cells.unless_suppressed(a, scaled, 1.0)
 
-    def _tree(self, name: str, feature: str) -> tuple[int, Tree]:
-        attribute = self._domains.index(name)
-        tree = self._domains.trees[attribute]
+    def _tree(self, a: int, feature: str) -> Tree:
+        tree = self._domains.trees[a]
         if tree is None:
             raise UnsupportedObjective(
-                f"the objective reads {feature} of {name!r}, which is not hierarchical",
+                f"the objective reads {feature} of {self.attributes[a]!r}, which is not "
+                "hierarchical",
                 remedy="Use spread or distinct",
             )
-        return attribute, tree
+        return tree
 
-    def _level(self, name: str) -> Any:
-        attribute, tree = self._tree(name, "level")
-        level = self._cells.level(attribute, tree)
-        return self._cells.unless_suppressed(attribute, level, float(tree.height))
+    def _level(self, a: int) -> Any:
+        tree = self._tree(a, "level")
+        return self._cells.unless_suppressed(a, self._cells.level(a, tree), float(tree.height))
 
-    def _distinct(self, name: str) -> Any:
-        attribute = self._domains.index(name)
-        size = float(self._domains.size[attribute])
-        tree = self._domains.trees[attribute]
+    def _distinct(self, a: int) -> Any:
+        size, tree = float(self._domains.size[a]), self._domains.trees[a]
         if tree is not None:
-            count = self._cells.leaves(attribute, tree)
-        elif self._domains.publish[attribute] == "set":
-            count = self._cells.count(attribute)
-        elif self._domains.integer[attribute]:
-            count = self._cells.upper(attribute) - self._cells.lower(attribute) + 1.0
-            if self._domains.beyond[attribute] < np.inf:
+            count = self._cells.leaves(a, tree)
+        elif self._domains.publish[a] == "set":
+            count = self._cells.count(a)
+        elif self._domains.integer[a]:
+            count = self._cells.upper(a) - self._cells.lower(a) + 1.0
+            if self._domains.beyond[a] < np.inf:
                 count = np.minimum(count, size)
         else:
             raise UnsupportedObjective(
-                f"the objective counts the values of {name!r}, which is published as a range of "
-                "real numbers",
+                f"the objective counts the values of {self.attributes[a]!r}, which is published "
+                "as a range of real numbers",
                 remedy="Publish it as a set (publish = 'set'), declare it integer, or use width",
             )
-        return self._cells.unless_suppressed(attribute, count, size)
+        return self._cells.unless_suppressed(a, count, size)
 
-    def _spread(self, name: str) -> Any:
-        attribute = self._domains.index(name)
-        if self._domains.kinds[attribute] == "numeric":
-            return self._width(name)
-        size = int(self._domains.size[attribute])
-        tree = self._domains.trees[attribute]
-        count = (
-            self._cells.count(attribute) if tree is None else self._cells.leaves(attribute, tree)
-        )
+    def _spread(self, a: int) -> Any:
+        if self._domains.kinds[a] == "numeric":
+            return self._width(a)
+        size, tree = int(self._domains.size[a]), self._domains.trees[a]
+        count = self._cells.count(a) if tree is None else self._cells.leaves(a, tree)
         beyond_one = count - 1.0
         scaled = beyond_one * 0.0 if size == 1 else beyond_one / (size - 1)
-        return self._cells.unless_suppressed(attribute, scaled, 1.0)
+        return self._cells.unless_suppressed(a, scaled, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,26 +346,16 @@ class Members:
         self.microdata = microdata
         self.rows = rows
         self.attributes = microdata.names
-        self.value = Feature(microdata.names, self._value)
-        self.code = Feature(microdata.names, lambda name: microdata.codes[rows, self._at(name)])
-        kinds = microdata.attributes
-        self.kind = Feature(microdata.names, lambda name: kinds[self._at(name)].generalized)
+        feature = partial(_feature, microdata.names)
+        self.value = feature(self._value)
+        self.code = feature(lambda a: microdata.codes[rows, a])
+        self.kind = feature(lambda a: microdata.attributes[a].generalized)
 
-    def _value(self, name: str) -> Floats:
-        column = self._at(name)
-        if self.microdata.beyond[column] < np.inf:
+    def _value(self, a: int) -> Floats:
+        if self.microdata.beyond[a] < np.inf:
             raise UnsupportedObjective(
-                f"the objective reads the numbers of {name!r}, and some are missing",
+                f"the objective reads the numbers of {self.attributes[a]!r}, and some are missing",
                 remedy=f"Use {argument('missing', 'drop')} for that column, or a loss of what is "
                 "published, such as gcp",
             )
-        return self.microdata.values[self.rows, column]
-
-    def _at(self, name: str) -> int:
-        try:
-            return self.microdata.names.index(name)
-        except ValueError:
-            raise InputError(
-                f"the objective reads attribute {name!r}, which is no quasi-identifier",
-                remedy=f"Quasi-identifiers are {', '.join(self.microdata.names)}",
-            ) from None
+        return self.microdata.values[self.rows, a]
