@@ -381,8 +381,9 @@ def looks_like_dates(series: pd.Series, missing: Iterable[str] = ("",)) -> bool:
     dates = np.fromiter(map(is_date_text, texts), np.bool_, len(texts))
     if max(dates.mean(), rows[dates].sum() / rows.sum()) >= _MANY:
         return True
-    compact = np.fromiter(map(_is_compact, texts), np.bool_, len(texts))
-    return bool(compact.mean() >= _NEARLY_ALL)
+    matches = [_COMPACT.fullmatch(text.strip()) for text in texts]
+    compact = [match is not None and _is_day(match) for match in matches]
+    return bool(np.mean(compact) >= _NEARLY_ALL)
 
 
 def are_times(series: pd.Series, missing: Iterable[str] = ("",)) -> bool:
@@ -453,11 +454,6 @@ def refuse_dates_as_categories(
         InputWarning,
         stacklevel=2,
     )
-
-
-def _is_compact(text: str) -> bool:
-    match = _COMPACT.fullmatch(text.strip())
-    return match is not None and _is_day(match)
 
 
 def _is_day(match: re.Match[str]) -> bool:

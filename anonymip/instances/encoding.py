@@ -120,6 +120,7 @@ def encode(frame: pd.DataFrame, attributes: Sequence[Attribute]) -> Encoded:
     values = np.empty((n, m), np.float64)
     beyond = np.full(m, np.inf)
     levels: list[NDArray[np.generic]] = []
+    level: NDArray[Any]
     for column, attribute in enumerate(attributes):
         series = frame[attribute.name]
         if attribute.is_numeric:
@@ -128,18 +129,18 @@ def encode(frame: pd.DataFrame, attributes: Sequence[Attribute]) -> Encoded:
             values[:, column] = numbers
             levels.append(level)
         else:
-            texts = text_column(series, attribute)
-            inverse, found = pd.factorize(texts)
+            place, found = pd.factorize(text_column(series, attribute))
             level = np.asarray(found, dtype=object)
-            coded = attribute.hierarchy is None and all(is_number_text(text) for text in level)
-            order = _order_of_levels(level, attribute, coded)
-            rank = np.empty(len(order), np.int64)
-            rank[order] = np.arange(len(order))
-            inverse, level = rank[inverse], level[order]
-            values[:, column] = (
-                np.array([float(text) for text in level])[inverse] if coded else inverse
-            )
-            levels.append(level)
+            coded = attribute.hierarchy is None and all(map(is_number_text, level))
+            ordered_by = level.astype(np.float64) if coded else level
+            if attribute.hierarchy is not None:
+                # What a node covers is then a range of ranks.
+                leaf = attribute.hierarchy.tree.place
+                ordered_by = np.array([leaf[text] for text in level], np.int64)
+            order = np.argsort(ordered_by)
+            inverse = np.argsort(order)[place]
+            values[:, column] = ordered_by[place] if coded else inverse
+            levels.append(level[order])
         codes[:, column] = inverse.ravel()
     for array in (*levels, codes, values, beyond):
         array.setflags(write=False)
@@ -197,11 +198,3 @@ def ends_of(attribute: Attribute, levels: Floats) -> tuple[float, float]:
     if not len(levels):
         return 0.0, 0.0
     return float(levels.min()), float(levels.max())
-
-
-def _order_of_levels(level: NDArray[Any], attribute: Attribute, coded: bool) -> Ints:
-    """Return the order of observed texts: of the tree, of their numbers, or alphabetical."""
-    if attribute.hierarchy is not None:
-        # What a node covers is then a range of ranks.
-        return np.argsort([attribute.hierarchy.tree.place[text] for text in level])
-    return np.argsort([float(text) for text in level]) if coded else np.argsort(level)

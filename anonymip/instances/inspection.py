@@ -584,13 +584,5 @@ def _pattern(counts: pd.Series) -> str | None:
 
 
 def _shape(text: str) -> str:
-    return "".join(
-        "9"
-        if sign.isdigit()
-        else "A"
-        if sign.isalpha()
-        else sign
-        if sign.isascii() and sign.isprintable()
-        else "?"
-        for sign in text
-    )
+    signs = ("9" if sign.isdigit() else "A" if sign.isalpha() else sign for sign in text)
+    return "".join(sign if sign.isascii() and sign.isprintable() else "?" for sign in signs)

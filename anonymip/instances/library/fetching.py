@@ -207,15 +207,10 @@ def read_domain_file(path: Path) -> dict[str, dict[str, object]]:
     )
     attributes: dict[str, dict[str, object]] = {}
     for name, kind, low, high, weight in zip(names, types, lows, highs, weights, strict=True):
-        attributes[name] = {"weight": float(weight)}
-        if kind == "Categorical":
-            attributes[name] |= {"kind": "categorical"}
-        else:
-            attributes[name] |= {
-                "kind": "numeric",
-                "integer": kind == "Integer",
-                "domain": (float(low), float(high)),
-            }
+        attributes[name] = {"weight": float(weight), "kind": "categorical"}
+        if kind != "Categorical":
+            domain = (float(low), float(high))
+            attributes[name] |= {"kind": "numeric", "integer": kind == "Integer", "domain": domain}
     return attributes
 
 
