@@ -23,7 +23,12 @@ from numpy.typing import ArrayLike
 
 from anonymip.errors import InputError
 from anonymip.privacy.arrays import Flags, Floats, Ints
-from anonymip.privacy.attacks.probabilities import RandomAssignments, linked_parts, some_assignment
+from anonymip.privacy.attacks.probabilities import (
+    RandomAssignments,
+    effective_parts,
+    linked_parts,
+    some_assignment,
+)
 from anonymip.privacy.graph.consistency import MatchGraph, PublishedMatches
 from anonymip.privacy.reading.original import Original, Reading, read_inputs
 from anonymip.privacy.reading.published import PublishedTable, read_published
@@ -112,20 +117,17 @@ def measure_corruption(
         raise InputError(f"known is {known}", remedy=f"Give a number from 0 to {graph.n - 1}")
     if draws < 1:
         raise InputError(f"draws is {draws}", remedy="Give at least 1")
-    everything = np.ones(len(graph.records), np.bool_)
     held = some_assignment(graph) if truth is None else _checked(graph, truth)
-    before = min(map(np.min, _identities(graph, held, everything)))
-    part = linked_parts(graph, held)
-    walk = RandomAssignments(graph, in_some_assignment(graph, held), held, seed)
-    order = np.argsort(part, kind="stable")
-    parts = np.split(order, np.cumsum(np.bincount(part))[:-1])
+    before = min(map(np.min, _identities(graph, held)))
+    parts, effective = effective_parts(graph, held)
+    walk = RandomAssignments(graph, effective, held, seed)
     rng = np.random.default_rng(seed)
     least, mean = np.empty(draws, np.int64), np.empty(draws)
     for draw in range(draws):
         if truth is None:
             for rows in parts:
                 walk.renew(rows)
-            held = graph.records[walk.matches()]
+            held = graph.records[walk.match]
         rows = rng.choice(graph.n, known, replace=False)
         of_rows, of_records = _identities(graph, held, _without(graph, rows, held[rows]))
         of_rows, of_records = np.delete(of_rows, rows), np.delete(of_records, held[rows])
@@ -162,12 +164,11 @@ def in_some_assignment(graph: MatchGraph, held: Ints, usable: Flags | None = Non
     Complexity: O(n + matches).
     """
     part = linked_parts(graph, held, usable)
-    holder = np.argsort(held)
-    linked: Flags = part[graph.rows] == part[holder[graph.records]]
+    linked: Flags = part[graph.rows] == part[np.argsort(held)[graph.records]]
     return linked if usable is None else usable & linked
 
 
-def _identities(graph: MatchGraph, held: Ints, usable: Flags) -> tuple[Ints, Ints]:
+def _identities(graph: MatchGraph, held: Ints, usable: Flags | None = None) -> tuple[Ints, Ints]:
     """Return (n,) records that each row can still be, and (n,) rows that each record can."""
     left = in_some_assignment(graph, held, usable)
     of_rows = np.bincount(graph.rows[left], minlength=graph.n)

@@ -65,12 +65,9 @@ def match_probabilities(
     if draws < 1:
         raise InputError(f"draws is {draws}", remedy="Give at least 1")
     held = some_assignment(graph)
-    part = linked_parts(graph, held)
-    effective = part[graph.rows] == part[_holders(held)[graph.records]]
+    parts, effective = effective_parts(graph, held)
     counts = np.zeros(len(graph.records), np.int64)
     totals = np.full(len(graph.records), draws, np.int64)
-    order = np.argsort(part, kind="stable")
-    parts = np.split(order, np.cumsum(np.bincount(part))[:-1])
     assignments: int | None = 1
     large: list[Ints] = []
     for rows in parts:
@@ -90,10 +87,7 @@ def match_probabilities(
             for rows in large:
                 walk.renew(rows)
             if draw >= _BURN_IN:
-                chosen = walk.matches()
-                chosen = chosen[~is_exact[chosen]]
-                counts[chosen] += 1
-        totals[~is_exact] = draws
+                counts[walk.match[~is_exact[walk.match]]] += 1
     totals[~effective & is_exact] = 1
     return MatchProbabilities(graph, counts / totals, is_exact, assignments)
 
@@ -122,27 +116,33 @@ def linked_parts(graph: MatchGraph, held: Ints, usable: Flags | None = None) -> 
     .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
        Preserving Data Publishing, SIGMOD 2010, Theorem 1.
     """
-    from_, to = graph.rows, _holders(held)[graph.records]
+    from_, to = graph.rows, np.argsort(held)[graph.records]
     if usable is not None:
         from_, to = from_[usable], to[usable]
     takes = csr_array((np.ones(len(from_), np.int8), (from_, to)), shape=(graph.n, graph.n))
     return np.asarray(connected_components(takes, connection="strong")[1], np.int64)
 
 
+def effective_parts(graph: MatchGraph, held: Ints) -> tuple[list[Ints], Flags]:
+    """Return the rows of each linked part, and (matches,) which matches are in some assignment."""
+    part = linked_parts(graph, held)
+    order = np.argsort(part, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(part))[:-1])
+    return parts, part[graph.rows] == part[np.argsort(held)[graph.records]]
+
+
 class RandomAssignments:
     """Assignments drawn by a reversible walk.
 
     `graph, effective`: the matches, and which of them can be used. `held`: (n,) the assignment to
-    start from.
+    start from; `match` is (n,) the match of each row in the one drawn, as its place in the graph.
     """
 
     def __init__(self, graph: MatchGraph, effective: Flags, held: Ints, seed: int) -> None:
         self._records = graph.records.tolist()
         self._choices = [_places(graph, effective, row).tolist() for row in range(graph.n)]
-        holder = _holders(held)
-        self._match = np.empty(graph.n, np.int64)
-        own = np.flatnonzero(graph.rows == holder[graph.records])
-        self._match[graph.rows[own]] = own
+        holder = np.argsort(held)
+        self.match = np.flatnonzero(graph.rows == holder[graph.records])
         self._holder = holder.tolist()
         self._random = random.Random(seed)
 
@@ -150,7 +150,7 @@ class RandomAssignments:
         """Walk cycles in the part of the graph that consists of some rows."""
         for _ in range(_CYCLES):
             row = int(rows[self._random.randrange(len(rows))])
-            free = self._records[int(self._match[row])]
+            free = self._records[int(self.match[row])]
             # In the state with a free record and a row without one the row picks among all its
             # matches, so the weight of that state is the number of them: the steps are reversible.
             while True:
@@ -158,21 +158,10 @@ class RandomAssignments:
                 match = choices[self._random.randrange(len(choices))]
                 record = self._records[match]
                 displaced = self._holder[record]
-                self._match[row], self._holder[record] = match, row
+                self.match[row], self._holder[record] = match, row
                 if record == free:
                     break
                 row = displaced
-
-    def matches(self) -> Ints:
-        """Return (n,) the match of each row, as its place in the graph."""
-        return self._match.copy()
-
-
-def _holders(held: Ints) -> Ints:
-    """Return (n,) the row of each record."""
-    holder = np.empty(len(held), np.int64)
-    holder[held] = np.arange(len(held))
-    return holder
 
 
 def _places(graph: MatchGraph, effective: Flags, row: int) -> Ints:

@@ -19,7 +19,7 @@ from itertools import combinations
 import numpy as np
 
 from anonymip.privacy.arrays import Flags, Ints
-from anonymip.privacy.graph.consistency import WORK, PublishedMatches
+from anonymip.privacy.graph.consistency import WORK, PublishedMatches, places_in_runs
 from anonymip.privacy.graph.regularity import Deficiency, GraphPart, disjoint_assignments
 from anonymip.privacy.reading.manifest_entries import Diversity
 from anonymip.privacy.reading.original import Original
@@ -277,8 +277,7 @@ def _poor_record(
         inside = part.effective_part()
         source, target = part.source[inside], part.target[inside]
         sizes = np.diff(starts)[target]
-        place = np.repeat(starts[target], sizes) + np.arange(sizes.sum())
-        place -= np.repeat(np.cumsum(sizes) - sizes, sizes)
+        place = np.repeat(starts[target], sizes) + places_in_runs(sizes)
         pairs_seen = np.repeat(source, sizes) * width + pairs[place] % width
         shows, value = np.unique(pairs_seen, return_inverse=True)
         rows = np.bincount(value.ravel(), counts[place]).astype(np.int64)

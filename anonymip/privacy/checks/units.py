@@ -63,9 +63,7 @@ def unit_problems(
     containments = containments_of(published, original)
     first = np.unique(labels, return_index=True)[1]
     order = np.argsort(log_shares(published.codes[first], containments), kind="stable")
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    labels = rank[labels]
+    labels = np.argsort(order)[labels]
     pairs = [*original.paired(published.untouched).values()]
     shown, shown_by = groups_of_pairs(pairs, original.n, published.n)
     kinds = np.stack([units, shown], axis=1)
@@ -90,11 +88,8 @@ def unit_problems(
         lacking = int(np.maximum(sizes, k).sum()) - placed
         if lacking <= 0:
             return []
-    sentence = (
-        f"The original records cannot be handed out to the rows so that every class holds {k} "
-        f"units of {name!r}: {lacking} places are left over."
-    )
-    return [sentence]
+    out = f"The original records cannot be handed out to the rows so that every class holds {k}"
+    return [f"{out} units of {name!r}: {lacking} places are left over."]
 
 
 def _placed(units: Ints, counts: Ints, record: Ints, place: Ints, sizes: Ints, k: int) -> int:
@@ -111,15 +106,15 @@ def _placed(units: Ints, counts: Ints, record: Ints, place: Ints, sizes: Ints, k
     middle, once = 1 + t, 1 + t + len(keys)
     others = once + classes
     sink = others + classes
-    everyone = np.arange(classes)
+    everyone, pairs = np.arange(classes), middle + np.arange(len(keys))
     arcs: Sequence[tuple[Ints, Ints, Ints]] = (
         (np.zeros(t, np.int64), 1 + np.arange(t), counts),
         (1 + record, middle + at, counts[record]),
-        (middle + np.arange(len(keys)), once + of_class, np.ones(len(keys), np.int64)),
-        (middle + np.arange(len(keys)), others + of_class, sizes[of_class]),
+        (pairs, once + of_class, np.ones(len(keys), np.int64)),
+        (pairs, others + of_class, sizes[of_class]),
         (once + everyone, np.full(classes, sink), np.full(classes, k)),
         (others + everyone, np.full(classes, sink), np.maximum(sizes - k, 0)),
     )
     tail, head, capacity = (np.concatenate(part) for part in zip(*arcs, strict=True))
     tail, _, sent = largest_flow(tail, head, capacity, 0, sink)
-    return int(sent[(tail == 0)].sum())
+    return int(sent[tail == 0].sum())

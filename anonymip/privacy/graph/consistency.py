@@ -139,18 +139,14 @@ class Containment:
         touches = (low[None, :] <= places) & (places <= high[None, :])
         begin = np.searchsorted(self.listed_cells, cells, "left")
         sizes = np.searchsorted(self.listed_cells, cells, "right") - begin
-        steps = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        levels = self.listed_levels[np.repeat(begin, sizes) + steps]
+        levels = self.listed_levels[np.repeat(begin, sizes) + places_in_runs(sizes)]
         touches[bucket[levels], np.repeat(np.arange(len(cells)), sizes)] = True
         return np.asarray(touches, np.bool_)
 
 
 def containments_of(published: PublishedTable, original: Original) -> list[Containment]:
     """Return the containments of all quasi-identifiers of a release and its original."""
-    return [
-        Containment(cells, levels)
-        for cells, levels in zip(published.cells, original.levels, strict=True)
-    ]
+    return list(map(Containment, published.cells, original.levels))
 
 
 def log_shares(codes: Codes, containments: Sequence[Containment]) -> Floats:
@@ -334,9 +330,8 @@ class PublishedMatches:
         )
         row_type, first, units = types_of(published.codes, row_labels)
         order = np.argsort(log_shares(published.codes[first], self._containments), kind="stable")
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        self.row_type, self.first_rows, self.row_units = place[row_type], first[order], units[order]
+        self.row_type = np.argsort(order)[row_type]
+        self.first_rows, self.row_units = first[order], units[order]
         self._record_codes = original.codes[self.first_records]
         self._row_codes = published.codes[self.first_rows]
         self._table = BitTable(self._row_codes, self._containments)
@@ -385,9 +380,9 @@ class PublishedMatches:
         type_start = np.cumsum(type_sizes) - type_sizes
         # First types of records of each row, then the records of each type.
         sizes = type_sizes[self.row_type]
-        types = source[np.repeat(type_start[self.row_type], sizes) + _places(sizes)]
+        types = source[np.repeat(type_start[self.row_type], sizes) + places_in_runs(sizes)]
         units = self.record_units[types]
-        records = by_record[np.repeat(record_start[types], units) + _places(units)]
+        records = by_record[np.repeat(record_start[types], units) + places_in_runs(units)]
         row = np.repeat(np.arange(len(self.row_type)), sizes)
         counts = np.bincount(row, weights=units, minlength=len(self.row_type)).astype(np.int64)
         return MatchGraph(np.concatenate([[0], np.cumsum(counts)]), records)
@@ -429,6 +424,6 @@ def types_of(codes: Codes, labels: Ints | None) -> tuple[Ints, Ints, Ints]:
     return type_of, first.astype(np.int64), units.astype(np.int64)
 
 
-def _places(sizes: Ints) -> Ints:
+def places_in_runs(sizes: Ints) -> Ints:
     """Return 0, 1, ... within each of consecutive runs of the given sizes."""
     return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -32,6 +32,7 @@ from anonymip.privacy.graph.consistency import (
     joined_pairs,
     log_shares,
     matching_pairs,
+    places_in_runs,
     types_of,
 )
 
@@ -132,7 +133,7 @@ def _pairwise_edges(
         stop = max(begin + 1, int(np.searchsorted(ends, before + WORK.pairs_at_once, "right")))
         some = slice(begin, stop)
         pairs = left[some] * right[some]
-        offset = np.arange(pairs.sum()) - np.repeat(np.cumsum(pairs) - pairs, pairs)
+        offset = places_in_runs(pairs)
         width = np.repeat(right[some], pairs)
         source = np.repeat(records.starts[groups[some]], pairs) + offset // width
         target = np.repeat(rows.starts[groups[some]], pairs) + offset % width

@@ -20,6 +20,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -104,14 +105,13 @@ class GraphPart:
         short = self.lacking(k)
         if not len(short):
             return None
-        found = [self._deficient_records(start, k) for start in short[: WORK.starts]]
-        into = np.bincount(self.target, self.flow, self.b).astype(np.int64)
-        rows = [
-            self._deficient_rows(int(row), k)
-            for row in np.flatnonzero(into < k * self.graph.row_units)[: WORK.starts]
+        found: list[Deficiency | None] = [
+            self._deficient_records(start, k) for start in short[: WORK.starts]
         ]
-        found += [deficiency for deficiency in rows if deficiency is not None]
-        return min(found, key=lambda deficiency: deficiency.size)
+        into = np.bincount(self.target, self.flow, self.b).astype(np.int64)
+        poor = np.flatnonzero(into < k * self.graph.row_units)[: WORK.starts]
+        found += [self._deficient_rows(row, k) for row in poor.tolist()]
+        return min(filter(None, found), key=attrgetter("size"))
 
     def lacking(self, k: int) -> Ints:
         """Send k matches of each record and row; return the types of records that lack some.
@@ -202,7 +202,7 @@ class GraphPart:
         Nodes are records, then rows, then what stands between: gates behind records and doors
         before rows, each as node, owner and room; here there are none.
         """
-        self.capacity = capacity_of(self.graph, self.source, self.target, k)
+        self.capacity = self._capacity(self.source, self.target, k)
         self.tails, self.heads = self.source, self.a + self.target
         self.gates = self.doors = (np.empty(0, np.int64),) * 3
         self.size = self.a + self.b
@@ -281,7 +281,7 @@ class GraphPart:
             matches.append(self.graph.records_of(fresh))
             source, target = matches[-1]
             new = np.zeros(self.a, np.bool_)
-            open_ = self._flow_of(source, target) < capacity_of(self.graph, source, target, k)
+            open_ = self._flow_of(source, target) < self._capacity(source, target, k)
             new[source[open_]] = True
             new &= ~records
             records |= new
@@ -292,7 +292,7 @@ class GraphPart:
                 return None
         for source, target in matches:
             outside = ~records[source]
-            crossing += int(capacity_of(self.graph, source[outside], target[outside], k).sum())
+            crossing += int(self._capacity(source[outside], target[outside], k).sum())
         size = int(row_units[list(rows)].sum())
         available = k * int(units[records].sum()) + crossing
         return Deficiency("rows", size, k * size, available, int(self.graph.first_rows[start]))
@@ -305,12 +305,11 @@ class GraphPart:
         place = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
         return np.where(self._keys[place] == wanted, self.flow[place], 0)
 
-
-def capacity_of(graph: Consistency, source: Ints, target: Ints, k: int) -> Ints:
-    """Return how often k assignments can use each match of two types."""
-    units, row_units = graph.record_units[source], graph.row_units[target]
-    capacity: Ints = np.minimum(units * row_units, k * np.minimum(units, row_units))
-    return capacity
+    def _capacity(self, source: Ints, target: Ints, k: int) -> Ints:
+        """Return how often k assignments can use each match of two types."""
+        units, row_units = self.graph.record_units[source], self.graph.row_units[target]
+        capacity: Ints = np.minimum(units * row_units, k * np.minimum(units, row_units))
+        return capacity
 
 
 def disjoint_assignments(graph: Consistency, claimed: int) -> tuple[int, Deficiency | None]:
