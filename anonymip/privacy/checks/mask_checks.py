@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from anonymip.privacy.arrays import Flags
+from anonymip.privacy.arrays import Flags, Ints
 from anonymip.privacy.reading.cell_grammar import Cell
 from anonymip.privacy.reading.hierarchies import Nodes
 from anonymip.privacy.reading.manifest_entries import Column, Mask
 from anonymip.privacy.reading.original import Original
-from anonymip.privacy.reading.published import PublishedTable, dense_rows
+from anonymip.privacy.reading.published import PublishedTable, dense_rows, groups_of_pairs, surplus
 
 
 def inexact_problems(published: PublishedTable) -> list[str]:
@@ -111,40 +111,28 @@ def recoded_problems(
     whether a cell is on the declared one for its record. `levels, hierarchies`: by column.
     `exempt`: (n,) rows that were suppressed as a whole. Complexity: O(m n log n).
     """
-    published_label = np.empty(published.codes.shape, np.int64)
-    due = np.empty(records.codes.shape, np.int64)
+    rows = np.flatnonzero(~exempt)
+    pairs: list[tuple[Ints, Ints]] = []
     for attribute, column in enumerate(published.columns):
         level, nodes = levels[column.name], hierarchies.get(column.name)
-        number: dict[object, int] = {}
-        due_texts: list[object] = []
+        cells, values = published.cells[attribute], records.levels[attribute].tolist()
+        shown: list[object]
         if nodes is not None:
             path = {line[0]: line[min(level, len(line) - 1)] for line in nodes.paths}
-            due_texts = [path.get(str(value)) for value in records.levels[attribute]]
-            texts: list[object] = [cell.node for cell in published.cells[attribute]]
+            due, shown = [path.get(value) for value in values], [cell.node for cell in cells]
         elif level:
-            due_texts = ["*"] * len(records.levels[attribute])
-            texts = ["*" if cell.suppressed else None for cell in published.cells[attribute]]
-        elif column.is_numeric:
-            due_texts = [float(value) for value in records.levels[attribute].astype(np.float64)]
-            texts = [cell.lower for cell in published.cells[attribute]]
+            due = ["*"] * len(values)
+            shown = ["*" if cell.suppressed else None for cell in cells]
         else:
-            due_texts = [str(value) for value in records.levels[attribute]]
-            texts = [next(iter(cell.members), None) for cell in published.cells[attribute]]
-        for found, codes, into in (
-            (texts, published.codes[:, attribute], published_label),
-            (due_texts, records.codes[:, attribute], due),
-        ):
-            ids = np.array([number.setdefault(text, len(number)) for text in found], np.int64)
-            into[:, attribute] = ids[codes]
-    labels = dense_rows(np.concatenate([published_label[~exempt], due]))
-    kept = int(np.count_nonzero(~exempt))
-    there = np.bincount(labels[:kept], minlength=labels.max() + 1)
-    wanted = np.bincount(labels[kept:], minlength=labels.max() + 1)
-    over = np.flatnonzero((there > wanted)[labels[:kept]])
-    if not len(over):
-        return []
-    row = int(np.flatnonzero(~exempt)[over[0]])
-    return [f"Published row {row + 1} is one of more rows than records that look so on the levels."]
+            due, shown = values, [next(iter(cell.members), None) for cell in cells]
+        number = {one: place for place, one in enumerate(dict.fromkeys([*due, *shown]))}
+        looks, are = (np.array([number[one] for one in some], np.int64) for some in (due, shown))
+        pairs.append((looks[records.codes[:, attribute]], are[published.codes[rows, attribute]]))
+    return [
+        f"Published row {rows[place] + 1} is one of more rows than records that look so on the "
+        "levels."
+        for place in surplus(*groups_of_pairs(pairs, records.n, len(rows)))
+    ]
 
 
 def _is_exact(column: Column, cell: Cell) -> bool:

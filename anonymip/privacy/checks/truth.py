@@ -6,11 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anonymip.privacy.arrays import Flags, Ints
+from anonymip.privacy.arrays import Ints
 from anonymip.privacy.graph.consistency import Containment, containments_of
 from anonymip.privacy.graph.matching import Shortage, find_shortage
 from anonymip.privacy.reading.original import Original
-from anonymip.privacy.reading.published import NAMED_PROBLEMS, PublishedTable, groups_of_pairs
+from anonymip.privacy.reading.published import (
+    NAMED_PROBLEMS,
+    PublishedTable,
+    groups_of_pairs,
+    surplus,
+)
 
 _BLOCK = 256  # rows that are compared with records at once, where some records are left out
 
@@ -58,18 +63,18 @@ def truth_problems(
         f"Column {name!r}, published row {row + 1}: the value occurs more often than in the "
         "original."
         for name, (before, after) in untouched.items()
-        for row in _surplus(before, after)
+        for row in surplus(before, after)
     ]
     if problems:
         return problems
     before, after = groups_of_pairs([*untouched.values()], original.n, published.n)
-    surplus = _surplus(before, after)
-    if surplus:
-        return [
-            f"Published row {row + 1}: the combination of sensitive and kept values occurs more "
-            "often than in the original."
-            for row in surplus
-        ]
+    problems = [
+        f"Published row {row + 1}: the combination of sensitive and kept values occurs more "
+        "often than in the original."
+        for row in surplus(before, after)
+    ]
+    if problems:
+        return problems
     # A row of stars takes any record: one is added for each record that is left out, to the rows
     # with its sensitive and kept values.
     count = original.n - published.n
@@ -109,23 +114,14 @@ def _row_by_row(
     containments: Sequence[Containment],
     untouched: dict[str, tuple[Ints, Ints]],
 ) -> list[str]:
-    wrong: list[tuple[str, Flags, str]] = [
-        (
-            column.name,
-            ~containment.holds(original.codes[:, attribute], published.codes[:, attribute]),
-            "does not contain the original value",
-        )
-        for attribute, (column, containment) in enumerate(
-            zip(published.columns, containments, strict=True)
-        )
-    ]
-    wrong += [
-        (name, before != after, "is not the original value")
-        for name, (before, after) in untouched.items()
-    ]
+    cells = zip(containments, original.codes.T, published.codes.T, strict=True)
+    wrong = [~containment.holds(before, after) for containment, before, after in cells]
+    wrong += [before != after for before, after in untouched.values()]
+    names = (*published.names, *untouched)
     return [
-        f"Column {name!r}, published row {row + 1}: the cell {reason}."
-        for name, rows, reason in wrong
+        f"Column {name!r}, published row {row + 1}: the cell "
+        f"{'is not' if name in untouched else 'does not contain'} the original value."
+        for name, rows in zip(names, wrong, strict=True)
         for row in np.flatnonzero(rows)[:NAMED_PROBLEMS]
     ]
 
@@ -163,10 +159,3 @@ def _in_turn(
             behind = f"Published row {row + 1}: no original record behind those of the rows before"
             return [f"{behind} it fits, if only {most} are left out."]
     return []
-
-
-def _surplus(before: Ints, after: Ints) -> list[int]:
-    """Return the first published row whose code occurs more often than before, if any."""
-    size = 1 + int(max(before.max(), after.max()))
-    more = np.bincount(after, minlength=size) > np.bincount(before, minlength=size)
-    return [int(row) for row in np.flatnonzero(more[after])[:1]]

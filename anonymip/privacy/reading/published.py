@@ -168,6 +168,13 @@ def groups_of_pairs(
     return groups[:records], groups[records:]
 
 
+def surplus(before: Ints, after: Ints) -> list[int]:
+    """Return the first published row whose code occurs more often than before, if any."""
+    size = 1 + int(max(before.max(), after.max(initial=0)))
+    more = np.bincount(after, minlength=size) > np.bincount(before, minlength=size)
+    return [*np.flatnonzero(more[after])[:1].tolist()]
+
+
 def read_release(
     release: str | Path | Any,
     manifest: Mapping[str, Any] | str | Path | None = None,
