@@ -319,7 +319,7 @@ def _check_declarations(findings: _Findings, inputs: Inputs) -> None:
 def _check_release(findings: _Findings, table: TextTable, inputs: Inputs) -> None:
     """Columns, number of rows, grammar; leaves the published table in the findings."""
     manifest, source, records = inputs.manifest, inputs.source, inputs.records
-    declared = {*source.columns, *(() if inputs.schema is None else inputs.schema.names)}
+    declared = {*source.columns, *(() if inputs.schema is None else inputs.schema.roles)}
     if not findings.note(
         "The columns are those of the manifest and no others.",
         header_problems(table, manifest, declared),

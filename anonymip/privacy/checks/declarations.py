@@ -15,7 +15,7 @@ def schema_finding(
     problems = []
     for column in manifest.columns:
         name, kind = column.name, schema.kinds.get(column.name)
-        role = schema.role_of(name)
+        role = schema.roles.get(name)
         if role is not None and role != column.role:
             problems.append(
                 f"Column {name!r} is {role} in the schema but {column.role} in the manifest."

@@ -95,27 +95,21 @@ def encode_original(
     tokens = manifest.table.tokens
     if schema is not None and schema.tokens is not None:
         tokens = schema.tokens
-    columns = tuple(
-        _with_domain(column, schema, hierarchies.get(column.name))
-        for column in manifest.quasi_identifiers
-    )
-    missing = [missing_in(table.columns[column.name], tokens) for column in columns]
-    other = frozenset(
-        column.name
-        for column, absent in zip(manifest.quasi_identifiers, missing, strict=True)
-        # A missing value may be a category, which neither needs to declare.
-        if _declares_another(schema, column, {manifest.table.label} if absent.any() else set())
-    )
-    columns = tuple(
-        _with_label(column, manifest) if absent.any() else column
-        for column, absent in zip(columns, missing, strict=True)
-    )
-    rows = np.arange(table.rows)
+    columns: list[Column] = []
+    missing: list[Flags] = []
+    other: set[str] = set()
     gone = np.zeros(table.rows, np.bool_)
-    for column, absent in zip(columns, missing, strict=True):
-        if manifest.policy_of(column) == "drop":
+    for declared in manifest.quasi_identifiers:
+        absent = missing_in(table.columns[declared.name], tokens)
+        column = _with_domain(declared, schema, hierarchies.get(declared.name))
+        columns.append(_with_label(column, manifest) if absent.any() else column)
+        missing.append(absent)
+        # A missing value may be a category, which neither needs to declare.
+        if _declares_another(schema, declared, {manifest.table.label} if absent.any() else set()):
+            other.add(declared.name)
+        if manifest.policy_of(declared) == "drop":
             gone |= absent
-    rows = rows[~gone]
+    rows = np.flatnonzero(~gone)
     if len(rows) == 0:
         raise InputError("the original has no records", remedy="Check the file")
     codes = np.empty((len(rows), len(columns)), np.int32)
@@ -132,14 +126,16 @@ def encode_original(
     untouched = {
         column.name: _selected(table.columns[column.name], rows) for column in manifest.untouched
     }
-    dropped = table.rows - len(rows)
     units = None if manifest.unit is None else table.columns.get(manifest.unit)
     units = None if units is None else _selected(units, rows)
     ids = {}
     for name in manifest.pseudonyms:
         one = table.columns[name]
         ids[name] = _selected(replace(one, null=missing_in(one, (*tokens, ""))), rows)
-    return Original(columns, tuple(levels), codes, untouched, rows, dropped, units, ids, other)
+    return Original(
+        *(tuple(columns), tuple(levels), codes, untouched, rows, int(gone.sum()), units, ids),
+        frozenset(other),
+    )
 
 
 def domain_problems(original: Original) -> list[str]:
@@ -228,17 +224,14 @@ def _encode(
 ) -> tuple[NDArray[np.generic], Codes]:
     """Return levels and codes of a column; `label` stands for a missing number or date."""
     values, index = distinct(texts)
-    spelled: NDArray[np.generic]
+    spelled: NDArray[Any] = np.array(values, dtype=object)
     if column.is_numeric or column.kind == "date":
-        spelled = np.empty(len(values), np.float64 if column.is_numeric else object)
         for place, value in enumerate(values):
             try:
                 if column.is_numeric:
                     spelled[place] = np.inf if value == label else column.scale.value(value)
                 elif value != label:
                     spelled[place] = column.scale.path(column.scale.value(value))[0]
-                else:
-                    spelled[place] = label
             except CellError as error:
                 row = int(rows[np.argmax(index == place)]) + 1
                 raise InputError(
@@ -247,9 +240,8 @@ def _encode(
                     "together",
                     value=value,
                 ) from None
-    else:
-        spelled = np.empty(len(values), dtype=object)
-        spelled[:] = values
+    if column.is_numeric:
+        spelled = spelled.astype(np.float64)
     level, order = np.unique(spelled, return_inverse=True)
     return level, order.ravel()[index].astype(np.int32)
 
@@ -264,9 +256,8 @@ class Schema:
 
     kinds: Mapping[str, str | None] = field(default_factory=dict)
     domains: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    roles: Mapping[str, str] = field(default_factory=dict)  # of the columns that have one
     sensitive: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
     separator: str | None = None
     encoding: str | None = None
     decimal: str | None = None
@@ -278,24 +269,7 @@ class Schema:
     )
     policies: Mapping[str, str] = field(default_factory=dict)
     unit: str | None = None
-    pseudonyms: tuple[str, ...] = ()
     weights: str | None = None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns that have a role."""
-        weights = () if self.weights is None else (self.weights,)
-        return (*self.kinds, *self.sensitive, *self.keep, *self.drop, *self.pseudonyms, *weights)
-
-    def role_of(self, name: str) -> str | None:
-        """Return the declared role of a column, None if it has none."""
-        if name in self.kinds:
-            return "quasi-identifier"
-        roles = {"sensitive": self.sensitive, "keep": self.keep, "drop": self.drop}
-        roles["pseudonym"] = self.pseudonyms
-        if self.weights not in self.sensitive:
-            roles["keep"] = (*self.keep, str(self.weights))
-        return next((role for role, names in roles.items() if name in names), None)
 
 
 def read_schema(path: str | Path | None) -> Schema | None:
@@ -318,13 +292,22 @@ def read_schema(path: str | Path | None) -> Schema | None:
             f"the schema {file} does not consist of tables",
             remedy="Write [attributes.NAME] and [table]",
         )
-    columns = _texts(table, "columns", file)
+    columns, weights = _texts(table, "columns", file), table.get("weights")
+    sensitive = _texts(table, "sensitive", file) or ()
+    kept = (*(_texts(table, "keep", file) or ()), *(() if weights is None else (str(weights),)))
+    # A column that is named twice has the role that stands last here.
+    roles = {
+        **dict.fromkeys(_texts(table, "pseudonyms", file) or (), "pseudonym"),
+        **dict.fromkeys(_texts(table, "drop", file) or (), "drop"),
+        **dict.fromkeys(kept, "keep"),
+        **dict.fromkeys(sensitive, "sensitive"),
+        **dict.fromkeys(attributes, "quasi-identifier"),
+    }
     return Schema(
         {name: _kind(given) for name, given in attributes.items()},
         {name: given["domain"] for name, given in attributes.items() if "domain" in given},
-        _texts(table, "sensitive", file) or (),
-        _texts(table, "keep", file) or (),
-        _texts(table, "drop", file) or (),
+        roles,
+        sensitive,
         table.get("separator"),
         table.get("encoding"),
         table.get("decimal"),
@@ -338,8 +321,7 @@ def read_schema(path: str | Path | None) -> Schema | None:
         },
         {name: str(given["missing"]) for name, given in attributes.items() if "missing" in given},
         table.get("unit"),
-        _texts(table, "pseudonyms", file) or (),
-        table.get("weights"),
+        weights,
     )
 
 

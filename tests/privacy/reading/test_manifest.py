@@ -145,9 +145,9 @@ def test_schema_gives_roles_domains_and_the_format_of_the_original(tmp_path: Pat
     )
     schema = read_schema(path)
     assert schema is not None
-    assert schema.role_of("AGE") == schema.role_of("SEX") == "quasi-identifier"
-    assert schema.role_of("NAME") == "drop"
-    assert schema.role_of("other") is None
+    assert schema.roles["AGE"] == schema.roles["SEX"] == "quasi-identifier"
+    assert schema.roles["NAME"] == "drop"
+    assert "other" not in schema.roles
     assert schema.domains == {"AGE": [1, 100]}
     assert schema.columns == ("AGE", "SEX", "NAME")
     assert (schema.separator, schema.tokens) == (", ", ("?",))
