@@ -157,10 +157,12 @@ class Verification:
 
 @dataclass
 class _Findings:
-    """What accumulates while the checks run."""
+    """What is checked, and what accumulates while the checks run."""
 
     manifest: Manifest
     hierarchies: Mapping[str, Nodes]
+    records: Original
+    k: int | None  # a k to insist on, beside the one that the manifest claims
     problems: list[str] = field(default_factory=list)
     checks: list[str] = field(default_factory=list)
     published: PublishedTable | None = None
@@ -250,8 +252,8 @@ def verify(
         *(original, release, manifest, schema, separator, encoding, decimal, columns, sheet),
         hierarchies,
     )
-    claims, records = inputs.manifest, inputs.records
-    findings = _Findings(claims, inputs.hierarchies)
+    claims = inputs.manifest
+    findings = _Findings(claims, inputs.hierarchies, inputs.records, k)
     _check_declarations(findings, inputs)
     findings.note(*digest_finding(release, claims.table.sha256))
     try:
@@ -267,23 +269,22 @@ def verify(
     _check_release(findings, table, inputs)
     if findings.published is not None:
         if claims.pseudonyms:
-            records = _check_pseudonyms(findings, findings.published, records, pseudonym_key)
+            _check_pseudonyms(findings, findings.published, pseudonym_key)
         if not claims.is_cover:
-            _check_classes(findings, findings.published, k)
-            _check_homogeneity(findings, findings.published)
-            _check_stars(findings, findings.published, records)
+            _check_classes(findings, findings.published)
+            _check_stars(findings, findings.published)
             if claims.unit is not None:
-                _check_units(findings, findings.published, records, k)
-        elif findings.published.n <= records.n:
-            _check_matches(findings, findings.published, records, k)
+                _check_units(findings, findings.published)
+        elif findings.published.n <= findings.records.n:
+            _check_matches(findings, findings.published)
         if claims.left_out.suppressed:
             findings.note(
                 f"Not checked: which {claims.left_out.suppressed} records were suppressed and left "
                 f"out; who finds a person in no {'row' if claims.is_cover else 'class'} knows that "
                 "she is among them."
             )
-        _check_promises(findings, findings.published, records)
-        _check_content(findings, findings.published, records)
+        _check_promises(findings, findings.published)
+        _check_content(findings, findings.published)
     findings.note(
         "Bound, gap and status agree with each other and with the objective value.",
         loss_claims.optimality_problems(claims),
@@ -297,21 +298,19 @@ def _check_declarations(findings: _Findings, inputs: Inputs) -> None:
     problems = []
     if manifest.k < 2:
         problems.append("The manifest claims a k below 2.")
-    if manifest.caveats.has_seed:
+    if manifest.has_seed:
         problems.append("The manifest contains a seed, which may undo the shuffle.")
-    if manifest.caveats.unknown_keys:
-        problems.append(
-            f"The manifest has {manifest.caveats.unknown_keys} keys of no known meaning."
-        )
+    if manifest.unknown_keys:
+        problems.append(f"The manifest has {manifest.unknown_keys} keys of no known meaning.")
     findings.note("The claimed k is at least 2, and the manifest reveals no seed.", problems)
-    missing = " and no ".join(manifest.caveats.missing)
+    missing = " and no ".join(manifest.lacking)
     findings.note(
         "The manifest says how the release was made, and what was checked and assumed.",
         [f"Caveats are missing: the manifest has no {missing}."] if missing else (),
     )
-    if manifest.caveats.unsaid:
-        lacking = " and no ".join(manifest.caveats.unsaid)
-        read_as = " and ".join(UNSAID[key] for key in manifest.caveats.unsaid)
+    if manifest.unsaid:
+        lacking = " and no ".join(manifest.unsaid)
+        read_as = " and ".join(UNSAID[key] for key in manifest.unsaid)
         findings.note(f"Not said: the manifest has no {lacking}: {read_as}.")
     findings.note(*declarations.schema_finding(manifest, inputs.schema, inputs.records))
 
@@ -339,9 +338,9 @@ def _check_release(findings: _Findings, table: TextTable, inputs: Inputs) -> Non
         findings.published = published
 
 
-def _check_classes(findings: _Findings, published: PublishedTable, k: int | None) -> None:
+def _check_classes(findings: _Findings, published: PublishedTable) -> None:
     manifest = findings.manifest
-    claims = {manifest.k} | ({k} if k is not None else set())
+    claims = {manifest.k, findings.k or manifest.k}
     sizes = class_sizes.ClassSizes.of(published, manifest)
     findings.note(
         "Every class has at least k rows, and so have rows of stars only; suppressed rows are "
@@ -353,13 +352,18 @@ def _check_classes(findings: _Findings, published: PublishedTable, k: int | None
             f"Not avoided: who finds a person in no class knows that one of the {sizes.hidden} "
             "rows of stars only is hers."
         )
+    # Classes that share a sensitive value k does not forbid.
+    columns = {name: published.untouched[name] for name in manifest.sensitive}
+    if columns:
+        findings.note(
+            *class_sizes.homogeneous_finding(published.classes(), columns, manifest.homogeneous)
+        )
 
 
-def _check_units(
-    findings: _Findings, published: PublishedTable, records: Original, k: int | None
-) -> None:
+def _check_units(findings: _Findings, published: PublishedTable) -> None:
     """Whether every class holds k units, which the original has to show."""
-    manifest, claimed = findings.manifest, max(findings.manifest.k, k or 0)
+    manifest, records = findings.manifest, findings.records
+    claimed = max(manifest.k, findings.k or 0)
     unit = repr(manifest.unit)
     shown = published.pseudonyms.get(str(manifest.unit))
     if shown is not None:
@@ -396,64 +400,46 @@ def _check_units(
 
 
 def _check_pseudonyms(
-    findings: _Findings,
-    published: PublishedTable,
-    records: Original,
-    key: bytes | str | Path | None,
-) -> Original:
+    findings: _Findings, published: PublishedTable, key: bytes | str | Path | None
+) -> None:
     """Hold pseudonyms against ids; with their key both are untouched columns from here on."""
+    records = findings.records
     in_order = findings.manifest.order == "kept" and not findings.manifest.is_cover
     findings.note(
         *pseudonyms.finding(published, records, in_order=in_order, by_key=key is not None)
     )
-    if key is None:
-        return records
-    untouched = {**published.untouched, **published.pseudonyms}
-    findings.published = replace(published, untouched=untouched)
-    return replace(records, untouched={**records.untouched, **pseudonyms.of_key(records.ids, key)})
+    if key is not None:
+        untouched = {**published.untouched, **published.pseudonyms}
+        findings.published = replace(published, untouched=untouched)
+        by_key = {**records.untouched, **pseudonyms.of_key(records.ids, key)}
+        findings.records = replace(records, untouched=by_key)
 
 
-def _check_homogeneity(findings: _Findings, published: PublishedTable) -> None:
-    """Count the classes that share a sensitive value, which k does not forbid."""
-    columns = {name: published.untouched[name] for name in findings.manifest.sensitive}
-    if columns:
-        findings.note(
-            *class_sizes.homogeneous_finding(
-                published.classes(), columns, findings.manifest.homogeneous
-            )
-        )
-
-
-def _check_stars(findings: _Findings, published: PublishedTable, records: Original) -> None:
+def _check_stars(findings: _Findings, published: PublishedTable) -> None:
     """Mask or levels, if the manifest declares any."""
     manifest = findings.manifest
     exempt = np.zeros(published.n, np.bool_)
-    if not manifest.promised.stars_are_class:
+    if not manifest.stars_are_class:
         exempt |= published.suppressed.all(axis=1)
-    if manifest.promised.mask is not None:
+    if manifest.mask is not None:
         findings.note("Every cell is exact or a star.", mask_checks.inexact_problems(published))
-        once = ", and each serves one row only" if manifest.promised.mask.single_use else ""
+        once = ", and each serves one row only" if manifest.mask.single_use else ""
         findings.note(
             f"The stars of every row are a pattern of the mask{once}.",
-            mask_checks.mask_problems(published, manifest.promised.mask, exempt),
+            mask_checks.mask_problems(published, manifest.mask, exempt),
         )
-    if manifest.promised.levels is not None:
+    if manifest.levels is not None:
+        how = manifest.levels, findings.hierarchies, exempt
         findings.note(
             "Every cell is on the level of its column.",
-            mask_checks.level_problems(
-                published, manifest.promised.levels, findings.hierarchies, exempt
-            )
-            or mask_checks.recoded_problems(
-                published, records, manifest.promised.levels, findings.hierarchies, exempt
-            ),
+            mask_checks.level_problems(published, *how)
+            or mask_checks.recoded_problems(published, findings.records, *how),
         )
 
 
-def _check_matches(
-    findings: _Findings, published: PublishedTable, records: Original, k: int | None
-) -> None:
-    manifest = findings.manifest
-    claims = {max(1, manifest.k)} | ({k} if k is not None else set())
+def _check_matches(findings: _Findings, published: PublishedTable) -> None:
+    manifest, records = findings.manifest, findings.records
+    claims = {max(1, manifest.k), findings.k or max(1, manifest.k)}
     left_out = records.n - published.n
     if left_out:
         found = covers.check_cover_of_some(records, published, claims)
@@ -476,37 +462,31 @@ def _check_matches(
     )
 
 
-def _check_promises(findings: _Findings, published: PublishedTable, records: Original) -> None:
+def _check_promises(findings: _Findings, published: PublishedTable) -> None:
     """Diversity and limits, if the manifest promises any."""
     manifest = findings.manifest
-    if manifest.promised.diversity is not None:
-        sensitive = manifest.sensitive
+    if manifest.diversity is not None:
+        asked = published, findings.records, manifest.diversity, manifest.sensitive
         if not manifest.is_cover:
             findings.note(
                 "Every class has the promised diversity of sensitive values.",
-                promises.diversity_problems(
-                    published, records, manifest.promised.diversity, sensitive
-                ),
+                promises.diversity_problems(*asked),
             )
-        elif published.n == records.n:
+        elif published.n == findings.records.n:
             findings.note(
                 "The rows that can be a record show sensitive values of the promised diversity.",
-                covers.cover_diversity_problems(
-                    published, records, manifest.promised.diversity, sensitive, manifest.k
-                ),
+                covers.cover_diversity_problems(*asked, manifest.k),
             )
         else:
             findings.note(
                 "", ["A diversity is promised of a cover that leaves records out: none is known."]
             )
-    if any(limit.most is not None for limit in manifest.promised.limits):
+    if any(limit.most is not None for limit in manifest.limits):
         findings.note(
             "No cell exceeds its cap.",
-            promises.cap_problems(published, manifest.promised.limits, findings.hierarchies),
+            promises.cap_problems(published, manifest.limits, findings.hierarchies),
         )
-    apart = sorted(
-        {repr(limit.attribute) for limit in manifest.promised.limits if limit.most is None}
-    )
+    apart = sorted({repr(limit.attribute) for limit in manifest.limits if limit.most is None})
     if apart:
         findings.note(
             f"Not checked: that values of {', '.join(apart)} stay apart, since the manifest does "
@@ -514,8 +494,8 @@ def _check_promises(findings: _Findings, published: PublishedTable, records: Ori
         )
 
 
-def _check_content(findings: _Findings, published: PublishedTable, records: Original) -> None:
-    manifest = findings.manifest
+def _check_content(findings: _Findings, published: PublishedTable) -> None:
+    manifest, records = findings.manifest, findings.records
     findings.note(
         "Original values and published cells lie in the domains.",
         [*domain_problems(records), *truth.range_problems(published, records)],
@@ -561,23 +541,22 @@ def _result(findings: _Findings) -> Verification:
     manifest, published, ncp = findings.manifest, findings.published, findings.ncp
     m, left_out = len(manifest.quasi_identifiers), manifest.left_out.suppressed
     sizes = None if published is None else class_sizes.ClassSizes.of(published, manifest)
-    promise = None
-    if manifest.unit is not None:
-        promise = f"k counts units (column {manifest.unit!r}), k reached counts rows"
     # Of an objective whose value is the ncp, which the bound bounds too.
     is_ncp = loss_claims.is_ncp(manifest.loss.name) and manifest.loss.suppression_price is None
     bound = manifest.loss.bound if is_ncp else None
-    reached, classes = findings.cover_reached, None
+    reached, classes, promise = findings.cover_reached, None, None
     if sizes is not None and not manifest.is_cover:
         reached, classes = sizes.smallest, len(sizes.sizes)
+    if manifest.unit is not None:
+        promise = f"k counts units (column {manifest.unit!r}), k reached counts rows"
+    elif manifest.is_cover and reached is not None:
+        promise = covers.promise(manifest, reached)
     return Verification(
         ok=not findings.problems,
         recoding=manifest.recoding,
         k=manifest.k,
         k_reached=reached,
-        promise=covers.promise(manifest, reached)
-        if manifest.is_cover and reached is not None
-        else promise,
+        promise=promise,
         classes=classes,
         suppressed=None if sizes is None else sizes.starred,
         left_out=left_out,

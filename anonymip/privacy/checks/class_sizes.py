@@ -34,7 +34,7 @@ class ClassSizes:
         _, first, sizes = np.unique(published.classes(), return_index=True, return_counts=True)
         stars = np.asarray(published.suppressed.all(axis=1), np.bool_)
         starred = int(stars.sum())
-        if manifest.promised.stars_are_class:
+        if manifest.stars_are_class:
             return cls(sizes, first, starred, 0)
         visible = ~stars[first]
         return cls(sizes[visible], first[visible], starred, starred)
@@ -86,7 +86,7 @@ def count_problems(table: TextTable, manifest: Manifest, records: Original) -> l
     # Rows of stars alone are one level of a full domain, if all are.
     are_rows = manifest.recoding == "full-domain" and manifest.suppressed == table.rows
     # A mask may allow rows of stars alone, which are a class like any other.
-    are_rows |= manifest.recoding == "pattern" and manifest.promised.stars_are_class
+    are_rows |= manifest.recoding == "pattern" and manifest.stars_are_class
     hidden = left_out.suppressed + (0 if are_rows else manifest.suppressed)
     if left_out.most is not None and hidden > left_out.most:
         problems.append(

@@ -51,6 +51,13 @@ def number_of(given: Mapping[str, Any], key: str, where: str = "") -> float:
     return float(value)
 
 
+def texts_of(given: object, key: str) -> tuple[str, ...]:
+    """Return a list of texts; raises InputError, which names the key, if it is none."""
+    if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
+        refuse(key, "is not a list of texts")
+    return tuple(given)
+
+
 def is_number(value: object) -> bool:
     """Return whether a value of JSON is a finite number, not true or false."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -105,9 +112,7 @@ def read_left_out(given: object) -> LeftOut:
         return LeftOut()
     if not isinstance(given, Mapping):
         refuse("left_out", "is not an object")
-    columns = value_of(given, "columns", list, "left_out.")
-    if not all(isinstance(name, str) for name in columns):
-        refuse("left_out.columns", "is not a list of texts")
+    texts_of(value_of(given, "columns", list, "left_out."), "left_out.columns")
     _count(given, "undeclared_columns")
     most = _count(given, "most") if "most" in given else None
     return LeftOut(_count(given, "suppressed"), _count(given, "missing"), most)
@@ -292,14 +297,9 @@ def read_domain(
         raise wrong from None
 
 
-#: Keys of a mask in a manifest.
-MASK_KEYS = frozenset(
-    {
-        *("suppress_at_most", "never", "together", "at_most_one", "patterns", "allow_all_stars"),
-        *("single_use",),
-    }
-)
 _RULES = ("suppress_at_most", "never", "together", "at_most_one")
+#: Keys of a mask in a manifest.
+MASK_KEYS = frozenset((*_RULES, "patterns", "allow_all_stars", "single_use"))
 
 
 @dataclass(frozen=True)
@@ -427,10 +427,10 @@ def read_diversity(given: object) -> Diversity | None:
     if not isinstance(given, Mapping):
         refuse("diversity", "is not an object")
     share = number_of(given, "l", "diversity.")
-    distinct = cast(int, value_of(given, "distinct", int, "diversity."))
-    matches = None
+    distinct: int = value_of(given, "distinct", int, "diversity.")
+    matches: int | None = None
     if given.get("matches") is not None:
-        matches = cast(int, value_of(given, "matches", int, "diversity."))
+        matches = value_of(given, "matches", int, "diversity.")
     if share < 1 or distinct < 1 or (matches is not None and matches < 1):
         refuse("diversity", "asks for less than nothing")
     far = None if given.get("t") is None else number_of(given, "t", "diversity.")
@@ -458,16 +458,14 @@ def read_limits(given: object, names: Sequence[str]) -> tuple[Limit, ...]:
         return ()
     if not isinstance(given, list):
         refuse("limits", "is not a list")
-    return tuple(_limit(entry, names) for entry in given)
-
-
-def _limit(entry: object, names: Sequence[str]) -> Limit:
-    if not isinstance(entry, Mapping):
-        refuse("limits", "holds something that is not an object")
-    attribute = one_of(entry, "attribute", names, "limits.")
-    if one_of(entry, "rule", ("cap", "apart"), "limits.") == "apart":
-        return Limit(attribute, None)
-    return Limit(attribute, number_of(entry, "most", "limits."))
+    limits = []
+    for entry in given:
+        if not isinstance(entry, Mapping):
+            refuse("limits", "holds something that is not an object")
+        attribute = one_of(entry, "attribute", names, "limits.")
+        is_cap = one_of(entry, "rule", ("cap", "apart"), "limits.") == "cap"
+        limits.append(Limit(attribute, number_of(entry, "most", "limits.") if is_cap else None))
+    return tuple(limits)
 
 
 def read_homogeneous(given: object, *, is_cover: bool) -> dict[str, tuple[int, int]] | None:
@@ -485,9 +483,6 @@ def read_homogeneous(given: object, *, is_cover: bool) -> dict[str, tuple[int, i
     for name, count in given.items():
         if not isinstance(count, Mapping) or set(count) != {"classes", "rows"}:
             refuse("homogeneous", "holds something else than numbers of classes and rows")
-        where = "homogeneous."
-        counts[name] = (
-            int(value_of(count, "classes", int, where)),
-            int(value_of(count, "rows", int, where)),
-        )
+        classes, rows = (value_of(count, key, int, "homogeneous.") for key in ("classes", "rows"))
+        counts[name] = (classes, rows)
     return counts

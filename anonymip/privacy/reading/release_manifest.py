@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -35,6 +35,7 @@ from anonymip.privacy.reading.manifest_entries import (
     read_mask,
     read_star_costs,
     refuse,
+    texts_of,
     value_of,
     value_or_none,
 )
@@ -94,27 +95,6 @@ class ClaimedLoss:
 
 
 @dataclass(frozen=True)
-class Promises:
-    """What is promised beside k: of sensitive values, of cells, of stars."""
-
-    diversity: Diversity | None
-    limits: tuple[Limit, ...]
-    mask: Mask | None = None
-    levels: Mapping[str, int] | None = None
-    stars_are_class: bool = False
-
-
-@dataclass(frozen=True)
-class Caveats:
-    """What a manifest says too much, and what it lacks."""
-
-    has_seed: bool
-    unknown_keys: int
-    missing: tuple[str, ...] = ()
-    unsaid: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Manifest:
     """The parts of a manifest that the verifier reads, checked for form, not for truth."""
 
@@ -127,11 +107,20 @@ class Manifest:
     suppressed: int
     order: str
     table: Layout
-    promised: Promises
-    caveats: Caveats
-    left_out: LeftOut = field(default_factory=LeftOut)
-    homogeneous: Mapping[str, tuple[int, int]] | None = None
-    unit: str | None = None
+    #: What is promised beside k: of sensitive values, of cells, of stars.
+    diversity: Diversity | None
+    limits: tuple[Limit, ...]
+    mask: Mask | None
+    levels: Mapping[str, int] | None
+    stars_are_class: bool
+    #: What the manifest says too much, and what it lacks.
+    has_seed: bool
+    unknown_keys: int
+    lacking: tuple[str, ...]
+    unsaid: tuple[str, ...]
+    left_out: LeftOut
+    homogeneous: Mapping[str, tuple[int, int]] | None
+    unit: str | None
 
     def policy_of(self, column: Column) -> str:
         """Return what becomes of the missing values of a column."""
@@ -165,10 +154,7 @@ class Manifest:
     @property
     def header(self) -> tuple[str, ...]:
         """The column names that the release must have, in order."""
-        names: list[str] = []
-        for column in self.columns:
-            names += self.names_of(column)
-        return tuple(names)
+        return tuple(name for column in self.columns for name in self.names_of(column))
 
     def names_of(self, column: Column) -> tuple[str, ...]:
         """Return the names under which the release shows a column: one, or lower and upper."""
@@ -216,8 +202,8 @@ def read_manifest(
             parse_constant=_refuse_constant,
             object_pairs_hook=_object,
         )
-    except _RepeatedKey as repeated:
-        refuse(repeated.args[0], "stands there twice")
+    except InputError:
+        raise
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"the manifest {path} is not JSON", remedy=REMEDY) from error
     if not isinstance(document, dict):
@@ -273,12 +259,22 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         suppressed=value_of(document, "suppressed", int),
         order=one_of(document, "order", ("shuffled", "kept")),
         table=_layout(table),
-        promised=_promises(document, recoding, identifying),
-        caveats=Caveats(
-            _names_seed(document) or _names_seed(document.get("options")),
-            foreign_keys(document),
-            tuple(key for key in CAVEATS if key not in document),
-            tuple(key for key in UNSAID if not _says(document, key)),
+        diversity=read_diversity(document.get("diversity")),
+        limits=read_limits(document.get("limits"), identifying),
+        mask=read_mask(value_of(document, "mask"), identifying) if recoding == "pattern" else None,
+        levels=read_levels(value_of(document, "levels"), identifying)
+        if recoding == "full-domain"
+        else None,
+        stars_are_class=recoding in STARRED
+        and one_of(document, "stars", ("class", "suppressed")) == "class",
+        has_seed=_names_seed(document) or _names_seed(document.get("options")),
+        unknown_keys=foreign_keys(document),
+        lacking=tuple(key for key in CAVEATS if key not in document),
+        # Null says that there is no diversity, and else nothing.
+        unsaid=tuple(
+            key
+            for key in UNSAID
+            if key not in document or (key != "diversity" and document[key] is None)
         ),
         left_out=read_left_out(document.get("left_out")),
         homogeneous=read_homogeneous(document.get("homogeneous"), is_cover=recoding in COVERS),
@@ -311,70 +307,37 @@ def _unit(document: Mapping[str, Any], recoding: str, columns: Sequence[Column])
 
 def _layout(table: Mapping[str, Any]) -> Layout:
     missing = value_of(table, "missing", dict, "table.")
+    layout = one_of(table, "layout", ("cells", "columns"), "table.")
+    separator = cast(str, value_of(table, "separator", str, "table."))
+    if len(separator) != 1:
+        refuse("table.separator", "is not one character")
+    digest = table.get("sha256")
+    is_digest = isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest)
+    if digest is not None and not is_digest:
+        refuse("table.sha256", "is not 64 hexadecimal digits")
     return Layout(
-        one_of(table, "layout", ("cells", "columns"), "table."),
-        _one_character(table),
+        layout,
+        separator,
         value_of(table, "encoding", str, "table."),
         one_of(missing, "policy", MISSING_POLICIES, "table.missing."),
-        _token_list(missing),
+        texts_of(value_of(missing, "tokens", list, "table.missing."), "table.missing.tokens"),
         value_of(missing, "label", str, "table.missing."),
         "formulas" in table and one_of(table, "formulas", ("escaped",), "table.") == "escaped",
         one_of(table, "decimal", (".", ","), "table.") if "decimal" in table else ".",
-        _digest(table),
+        digest,
     )
-
-
-def _promises(document: Mapping[str, Any], recoding: str, names: Sequence[str]) -> Promises:
-    return Promises(
-        read_diversity(document.get("diversity")),
-        read_limits(document.get("limits"), names),
-        read_mask(value_of(document, "mask"), names) if recoding == "pattern" else None,
-        read_levels(value_of(document, "levels"), names) if recoding == "full-domain" else None,
-        recoding in STARRED and one_of(document, "stars", ("class", "suppressed")) == "class",
-    )
-
-
-def _says(document: Mapping[str, Any], key: str) -> bool:
-    """Return whether a key is there; null says that there is no diversity, and else nothing."""
-    return key in document and (key == "diversity" or document[key] is not None)
 
 
 def _names_seed(given: object) -> bool:
     return isinstance(given, Mapping) and any("seed" in str(key).lower() for key in given)
 
 
-def _one_character(table: Mapping[str, Any]) -> str:
-    separator = cast(str, value_of(table, "separator", str, "table."))
-    if len(separator) != 1:
-        refuse("table.separator", "is not one character")
-    return separator
-
-
-def _token_list(missing: Mapping[str, Any]) -> tuple[str, ...]:
-    tokens = value_of(missing, "tokens", list, "table.missing.")
-    if not all(isinstance(token, str) for token in tokens):
-        refuse("table.missing.tokens", "is not a list of texts")
-    return tuple(tokens)
-
-
-def _digest(table: Mapping[str, Any]) -> str | None:
-    digest = table.get("sha256")
-    if digest is None:
-        return None
-    if not isinstance(digest, str) or re.fullmatch("[0-9a-f]{64}", digest) is None:
-        refuse("table.sha256", "is not 64 hexadecimal digits")
-    return digest
-
-
-class _RepeatedKey(Exception):
-    """An object of a JSON text has a key twice, and readers differ in which of the two counts."""
-
-
 def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of a JSON text; of a key that it has twice readers differ which counts."""
     read: dict[str, Any] = {}
     for key, value in pairs:
         if key in read:
-            raise _RepeatedKey(key)
+            refuse(key, "stands there twice")
         read[key] = value
     return read
 
@@ -383,17 +346,14 @@ def _refuse_constant(name: str) -> Literal[0]:
     raise ValueError(f"{name} is not JSON")
 
 
-#: All keys that a manifest may have.
-_KEYS = frozenset(
-    {
+#: Keys that a manifest may have, and the objects in it, by the key of the object.
+_KEYS = {
+    "": {
         *("format", "recoding", "k", "n", "m", "objective", "ncp", "gcp", "bound", "gap"),
         *("status", "method", "options", "solver", "versions", "columns", "table", "order"),
         *("suppressed", "left_out", "homogeneous", "stars", "mask", "levels", "diversity"),
         *("limits", "checked", "assumed", "seed", "unit", "weights", "parts"),
-    }
-)
-#: Keys of the objects in a manifest, by the key of the object.
-_INNER = {
+    },
     "objective": {"name", "value", "costs", "pattern_costs", "suppression_price"},
     "bound": {"value", "method", "proof"},
     "table": {"separator", "encoding", "layout", "missing", "sha256", "formulas", "decimal"},
@@ -409,11 +369,13 @@ _KEYS_OF_ROLES = {
     "pseudonym": {"name", "role", "algorithm"},
 }
 _LIMIT_KEYS = {"cap": {"attribute", "rule", "most"}, "apart": {"attribute", "rule"}}
-#: Keys that only some recodings have.
+#: Keys that only some recodings have, by object and key: what others declare nobody reads.
 _OF_RECODINGS = {
-    "mask": ("pattern",),
-    "levels": ("full-domain",),
-    "stars": ("pattern", "full-domain"),
+    ("", "mask"): ("pattern",),
+    ("", "levels"): ("full-domain",),
+    ("", "stars"): STARRED,
+    ("objective", "suppression_price"): ("classes", "freeform", "pattern"),
+    ("left_out", "most"): ("classes", "freeform", *STARRED),
 }
 
 
@@ -424,27 +386,19 @@ def foreign_keys(document: Mapping[str, Any]) -> int:
     there is something else where keys of its own are declared.
     """
     for key in ("checked", "assumed"):
-        said = document.get(key, [])
-        if not isinstance(said, list) or not all(isinstance(text, str) for text in said):
-            refuse(key, "is not a list of texts")
+        texts_of(document.get(key, []), key)
     versions = document.get("versions", {})
     if not isinstance(versions, dict) or not all(isinstance(v, str) for v in versions.values()):
         refuse("versions", "is not an object of texts")
-    recoding = document["recoding"]
-    # What a recoding does not declare nobody reads.
-    of_others = {key for key, known in _OF_RECODINGS.items() if recoding not in known}
-    count = len(set(document) - (_KEYS - of_others))
-    if recoding == "pattern" and isinstance(document.get("mask"), Mapping):
-        count += len(set(document["mask"]) - MASK_KEYS)
-    for key, known in _INNER.items():
-        inner = document.get(key) or {}
+    recoding, count = document["recoding"], 0
+    of_others = [key for key, known in _OF_RECODINGS.items() if recoding not in known]
+    for key, known in _KEYS.items():
+        inner = (document.get(key) or {}) if key else document
         if not isinstance(inner, Mapping):
             refuse(key, "is not an object")
-        count += len(set(inner) - known)
-    if recoding not in ("classes", "freeform", "pattern"):
-        count += len(set(document["objective"]) & {"suppression_price"})
-    if recoding not in ("classes", "freeform", "pattern", "full-domain"):
-        count += len(set(document.get("left_out") or {}) & {"most"})
+        count += sum(name not in known or (key, name) in of_others for name in inner)
+    if recoding == "pattern":
+        count += len(set(document["mask"]) - MASK_KEYS)
     if document["objective"]["name"] != "suppressions":
         count += len(set(document["objective"]) & {"costs", "pattern_costs"})
     count += len(set(document["table"]["missing"]) - {"policy", "tokens", "label"})
