@@ -21,7 +21,7 @@ from anonymip.errors import InputError, argument
 from anonymip.privacy.arrays import Flags, Ints
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable, groups_of_pairs
-from anonymip.privacy.reading.text_tables import TextColumn, distinct, respelled
+from anonymip.privacy.reading.text_tables import TextColumn, distinct, first_wrong, respelled
 
 _FORM = re.compile("[A-Z2-7]{20}")
 
@@ -54,18 +54,17 @@ def _computed(name: str, ids: TextColumn, key: bytes) -> TextColumn:
 
 def form_problems(name: str, column: TextColumn, ids: TextColumn) -> list[str]:
     """Return where a column of pseudonyms holds something else, an id of the original say."""
-    values, index = distinct(column.texts)
     known = set(distinct(ids.texts)[0])
-    said = [
-        "is an id of the original"
-        if value and value in known
-        else ""
-        if not value or _FORM.fullmatch(value)
-        else "is no pseudonym"
-        for value in values
+
+    def wrong(value: str) -> str:
+        if value and value in known:
+            return "is an id of the original"
+        return "" if not value or _FORM.fullmatch(value) else "is no pseudonym"
+
+    return [
+        f"Column {name!r}, published row {row}: the cell {why}."
+        for row, why in first_wrong(column, wrong)
     ]
-    rows = np.flatnonzero(np.array([text != "" for text in said], np.bool_)[index])
-    return [f"Column {name!r}, published row {r + 1}: the cell {said[index[r]]}." for r in rows[:1]]
 
 
 def link_problems(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ class PublishedTable:
 
         Of a missing number infinite, of any number or none minus infinite.
         """
-        return self._spread([[cell.lower for cell in cells] for cells in self.cells])
+        return self._spread(attrgetter("lower"))
 
     @property
     def upper(self) -> Floats:
@@ -84,19 +85,17 @@ class PublishedTable:
 
         Infinite where a missing number is covered.
         """
-        return self._spread([[cell.upper for cell in cells] for cells in self.cells])
+        return self._spread(attrgetter("upper"))
 
     @property
     def count(self) -> Ints:
         """(n, m) number of values covered one by one: 0 for proper ranges and suppressed cells."""
-        counts = [[float(len(cell.members)) for cell in cells] for cells in self.cells]
-        return self._spread(counts).astype(np.int64)
+        return self._spread(lambda cell: len(cell.members)).astype(np.int64)
 
     @property
     def suppressed(self) -> Flags:
         """(n, m) whether the cell is a star."""
-        stars = [[float(cell.suppressed) for cell in cells] for cells in self.cells]
-        return self._spread(stars).astype(np.bool_)
+        return self._spread(attrgetter("suppressed")).astype(np.bool_)
 
     def cell(self, row: int, attribute: int) -> Cell:
         """Return one cell; its `values` are the published set."""
@@ -139,10 +138,12 @@ class PublishedTable:
             {},
         )
 
-    def _spread(self, per_cell: list[list[float]]) -> Floats:
+    def _spread(self, told: Callable[[Cell], float]) -> Floats:
+        """Return (n, m) what each cell of the table tells."""
         table = np.empty(self.codes.shape, np.float64)
-        for attribute, values in enumerate(per_cell):
-            table[:, attribute] = np.asarray(values, np.float64)[self.codes[:, attribute]]
+        for attribute, cells in enumerate(self.cells):
+            values = np.array([told(cell) for cell in cells], np.float64)
+            table[:, attribute] = values[self.codes[:, attribute]]
         return table
 
 
@@ -241,8 +242,7 @@ def baggage_problems(table: TextTable, order_kept: pd.Index | None = None) -> li
     `order_kept`: labels of the original records, if both are data frames and the release keeps
     their order: the same labels, or those of the records that are not left out, reveal no more.
     """
-    problems = []
-    same = False
+    problems, same = [], False
     if order_kept is not None and table.labels is not None:
         # Each label is found behind the one before it, or they are not in this order.
         rest = iter(order_kept)
@@ -286,7 +286,14 @@ def parse_release(
             except CellError as error:
                 parsed.append(SUPPRESSED)
                 broken.append((int(row), str(error)))
-        problems += _sentences(column.name, sorted(broken))
+        broken.sort()
+        problems += [
+            f"Column {column.name!r}, published row {row + 1}: the cell {reason}."
+            for row, reason in broken[:NAMED_PROBLEMS]
+        ]
+        if len(broken) > NAMED_PROBLEMS:
+            more = len(broken) - NAMED_PROBLEMS
+            problems.append(f"Column {column.name!r}: {more} more distinct cells break the format.")
         codes[:, attribute] = index
         cells.append(tuple(parsed))
     if problems:
@@ -294,18 +301,6 @@ def parse_release(
     untouched = {column.name: table.columns[column.name] for column in manifest.untouched}
     pseudonyms = {name: table.columns[name] for name in manifest.pseudonyms}
     return PublishedTable(columns, tuple(cells), codes, untouched, pseudonyms), []
-
-
-def _sentences(name: str, broken: list[tuple[int, str]]) -> list[str]:
-    sentences = [
-        f"Column {name!r}, published row {row + 1}: the cell {reason}."
-        for row, reason in broken[:NAMED_PROBLEMS]
-    ]
-    if len(broken) > NAMED_PROBLEMS:
-        sentences.append(
-            f"Column {name!r}: {len(broken) - NAMED_PROBLEMS} more distinct cells break the format."
-        )
-    return sentences
 
 
 def _pointed(text: str, column: Column, mark: str) -> str:

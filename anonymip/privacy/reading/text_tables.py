@@ -102,9 +102,13 @@ def distinct(texts: NDArray[np.object_]) -> tuple[list[str], Ints]:
 def respelled(texts: NDArray[np.object_], spell: Callable[[str], str]) -> NDArray[np.object_]:
     """Return texts as they are spelled anew; each distinct one is spelled once."""
     values, index = distinct(texts)
-    spelled = np.empty(len(values), dtype=object)
-    spelled[:] = [spell(value) for value in values]
-    return spelled[index]
+    return np.array([spell(value) for value in values], dtype=object)[index]
+
+
+def first_wrong(column: TextColumn, wrong: Callable[[str], str]) -> list[tuple[int, str]]:
+    """Return the first row, from 1, whose text is wrong, and why; `wrong` says it, else nothing."""
+    said = respelled(column.texts, wrong)
+    return [(row + 1, said[row]) for row in np.flatnonzero(said != "")[:1].tolist()]
 
 
 def pointed(column: TextColumn, decimal: str) -> NDArray[np.object_]:
@@ -205,9 +209,7 @@ def _of_cells(cells: pd.Series) -> TextColumn:
             cells = cells.map(lambda cell: cell if cell == "" else float(cell))
     elif kinds and all(issubclass(kind, datetime) for kind in kinds):
         nature = "time"
-    texts = np.empty(len(cells), dtype=object)
-    texts[:] = [str(cell) for cell in cells]
-    return TextColumn(texts, null, nature)
+    return TextColumn(np.array([str(cell) for cell in cells], dtype=object), null, nature)
 
 
 def _in_pandas(frame: Any) -> pd.DataFrame:
@@ -251,13 +253,13 @@ def _text_column(series: pd.Series) -> TextColumn:
         nature = "time"
     if isinstance(series.dtype, pd.StringDtype):
         return TextColumn(series.to_numpy(object, na_value=""), null, nature)
-    texts = np.empty(len(series), dtype=object)
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu":
         # Of whole numbers each is written once.
         place, values = pd.factorize(series)
-        texts[:] = np.array([str(value) for value in values.tolist()], object)[place]
+        texts = np.array([str(value) for value in values.tolist()], dtype=object)[place]
     else:
-        texts[:] = ["" if absent else str(v) for v, absent in zip(series, null, strict=True)]
+        shown = ["" if absent else str(v) for v, absent in zip(series, null, strict=True)]
+        texts = np.array(shown, dtype=object)
     return TextColumn(texts, null, nature)
 
 
@@ -303,9 +305,7 @@ def _from_csv(path: Path, separator: str, encoding: str, names: Sequence[str] | 
             f"{path} is not a table: {error}", remedy="Check its separator and its quotes"
         ) from None
     rows = len(cells) // len(header)
-    flat = np.empty(len(cells), dtype=object)
-    flat[:] = cells
-    grid = flat.reshape(rows, len(header))
+    grid = np.array(cells, dtype=object).reshape(rows, len(header))
     present = np.zeros(rows, dtype=bool)
     columns = {name: TextColumn(grid[:, place], present) for place, name in enumerate(header)}
     return TextTable(columns, rows)
@@ -364,12 +364,11 @@ def _respelled_times(texts: NDArray[np.object_]) -> NDArray[np.object_]:
         pd.Series(texts, dtype=object), errors="coerce", format="ISO8601", utc=True
     )
     unread = times.isna().to_numpy(dtype=bool)
-    spelled = np.empty(len(texts), dtype=object)
-    spelled[:] = [
+    spelled = [
         text if bad else time.isoformat()
         for text, time, bad in zip(texts, times, unread, strict=True)
     ]
-    return spelled
+    return np.array(spelled, dtype=object)
 
 
 _MARK = "'"
@@ -396,15 +395,11 @@ def formula_problems(table: TextTable) -> list[str]:
         for place, name in enumerate(table.columns)
         if _wrong(name)
     ]
-    for place, column in enumerate(table.columns.values()):
-        values, index = distinct(column.texts)
-        wrong = [_wrong(value) for value in values]
-        rows = np.flatnonzero(np.array([text != "" for text in wrong], np.bool_)[index])
-        problems += [
-            f"The column at position {place + 1}, published row {row + 1}: the cell "
-            f"{wrong[index[row]]}."
-            for row in rows[:1]
-        ]
+    problems += [
+        f"The column at position {place}, published row {row}: the cell {why}."
+        for place, column in enumerate(table.columns.values(), start=1)
+        for row, why in first_wrong(column, _wrong)
+    ]
     return problems
 
 
