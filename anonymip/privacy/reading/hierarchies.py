@@ -78,7 +78,7 @@ def read_nodes(
     columns: Sequence[Column],
     files: Mapping[str, Path | Sequence[Sequence[str]] | CodePaths],
     given: Mapping[str, Paths],
-    codes_of: Callable[[str], tuple[list[str], list[str]]] = lambda _: ([], []),
+    codes_of: Callable[[Column], tuple[list[str], list[str]]] = lambda _: ([], []),
 ) -> dict[str, Nodes]:
     """Return the hierarchies of the columns that need one; that of dates is the calendar.
 
@@ -91,19 +91,19 @@ def read_nodes(
     for column in columns:
         if not column.is_node:
             continue
-        if column.kind == "date" and column.name not in given:
-            found[column.name] = _calendar(column, *codes_of(column.name))
+        name = column.name
+        if column.kind == "date" and name not in given:
+            found[name] = _calendar(column, *codes_of(column))
             continue
-        source = given.get(column.name, files.get(column.name))
+        source = given.get(name, files.get(name))
         if source is None:
             raise InputError(
-                f"column {column.name!r} shows nodes of a hierarchy, which is not given",
+                f"column {name!r} shows nodes of a hierarchy, which is not given",
                 remedy=f"Give {argument('schema', ...)}, which names its file, or in Python "
                 "hierarchies={...}, by the names of columns",
             )
-        name = column.name
         if isinstance(source, CodePaths):
-            source = source.paths(*codes_of(name))
+            source = source.paths(*codes_of(column))
         source = getattr(source, "paths", source)  # of a hierarchy that a release was made with
         paths = _read_paths(Path(source), name) if isinstance(source, (str, Path)) else source
         found[name] = nodes_of_paths(name, paths)

@@ -401,22 +401,20 @@ def read_inputs(
     )
     tokens = claims.table.tokens if known.tokens is None else known.tokens
 
-    def codes_of(name: str) -> tuple[list[str], list[str]]:
+    def codes_of(column: Column) -> tuple[list[str], list[str]]:
         """Return the values of a column of the original, and what stands for missing ones."""
-        column = source.columns.get(name)
-        if column is None:
+        if column.name not in source.columns:
             return [], []
-        absent = missing_in(column, tokens)
-        own = next((one for one in claims.quasi_identifiers if one.name == name), None)
-        policy = claims.table.policy if own is None else claims.policy_of(own)
-        filled = policy in ("category", "own") and absent.any()
-        return distinct(column.texts[~absent])[0], [claims.table.label] if filled else []
+        shown = source.columns[column.name]
+        absent = missing_in(shown, tokens)
+        filled = claims.policy_of(column) in ("category", "own") and absent.any()
+        return distinct(shown.texts[~absent])[0], [claims.table.label] if filled else []
 
-    columns_asked = [
+    asked = [
         _with_domain(column, given, None) if column.kind == "date" else column
         for column in claims.quasi_identifiers
     ]
-    nodes = read_nodes(columns_asked, known.hierarchies, hierarchies or {}, codes_of)
+    nodes = read_nodes(asked, known.hierarchies, hierarchies or {}, codes_of)
     mark = decimal or known.decimal or claims.table.decimal
     records = encode_original(source, claims, given, nodes, mark)
     return Inputs(claims, given, source, nodes, records)
