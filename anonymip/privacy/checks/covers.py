@@ -247,15 +247,10 @@ def _without_diverse_matches(
     if not promised.distinct <= matches <= original.n:
         return 0
     graph = PublishedMatches(original, published, before, after)
-    part = _DiversePart(
-        graph,
-        before[graph.first_records],
-        after[graph.first_rows],
-        matches,
-        # Rounded down in whole numbers: l is a fraction.
-        min(int(matches // promised.l), matches - promised.distinct + 1),
-    )
-    short = part.lacking(matches)
+    # Rounded down in whole numbers: l is a fraction.
+    most = min(int(matches // promised.l), matches - promised.distinct + 1)
+    values = before[graph.first_records], after[graph.first_rows]
+    short = _DiversePart(graph, *values, matches, most).lacking(matches)
     return int(graph.first_records[short[0]]) if len(short) else None
 
 

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,10 +129,7 @@ def far_classes(
         if scale is None:
             distance = Fraction(sum(map(abs, differences)), 2 * size * n)
         else:
-            moved, total = 0, 0
-            for difference in differences:
-                moved += difference
-                total += abs(moved)
+            total = sum(map(abs, accumulate(differences)))
             distance = Fraction(total, max(1, len(totals) - 1) * size * n)
         far[label] = distance > most
     return far

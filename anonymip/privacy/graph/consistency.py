@@ -184,7 +184,8 @@ class BitTable:
             containment.bits(codes[:, attribute]).view(np.uint64)
             for attribute, containment in enumerate(containments)
         ]
-        self._coarse = [
+        # Columns whose buckets hold several values.
+        self.coarse = [
             attribute
             for attribute, containment in enumerate(containments)
             if containment.level_count > WORK.buckets
@@ -237,7 +238,7 @@ class BitTable:
 
     def _exactly(self, records: Codes, classes: Ints) -> Flags:
         inside = np.ones(len(classes), np.bool_)
-        for attribute in self._coarse:
+        for attribute in self.coarse:
             inside &= self.containments[attribute].holds(
                 records[:, attribute], self.codes[classes, attribute]
             )
@@ -335,16 +336,12 @@ class PublishedMatches:
         self._record_codes = original.codes[self.first_records]
         self._row_codes = published.codes[self.first_rows]
         self._table = BitTable(self._row_codes, self._containments)
-        self._blurred = any(
-            int(containment.buckets()[-1]) + 1 < containment.level_count
-            for containment in self._containments
-        )
 
     def rows_of(self, records: Ints, limit: int | None = None) -> Pairs:
         """Return matches of some types of records, those with the tightest rows first."""
         most = len(self.row_units) if limit is None else limit
         source, target = self._table.first_containing(self._record_codes[records], most)
-        if self._blurred and limit is not None:
+        if self._table.coarse and limit is not None:
             # Matches that only seemed to be some have used up the limit.
             few = np.bincount(source, minlength=len(records)) < limit
             rest, rows = self._table.first_containing(

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
@@ -219,8 +220,11 @@ class _Search:
             record = self.records.codes[current]
             available = self.table.containing(record, self.open)
             if len(available):
-                taken_by[int(available[0])] = current
-                return self._push(record_type, wanted, int(available[0]), taken_by, came_from)
+                path = [(current, int(available[0]))]
+                while path[-1][0] != record_type:
+                    place = came_from[path[-1][0]]
+                    path.append((taken_by[place], place))
+                return self._push(path, wanted)
             fresh = self.table.containing(record, unseen)
             self.table.remove(unseen, fresh)
             for place in fresh.tolist():
@@ -236,32 +240,19 @@ class _Search:
             int(self.records.first[record_type]),
         )
 
-    def _push(
-        self,
-        record_type: int,
-        wanted: int,
-        last: int,
-        taken_by: dict[int, int],
-        came_from: dict[int, int],
-    ) -> int:
-        path: list[tuple[int, int]] = []
-        place = last
-        while True:
-            taker = taken_by[place]
-            path.append((taker, place))
-            if taker == record_type:
-                break
-            place = came_from[taker]
-        amount = min(wanted, int(self.free[last]))
-        for (_, given), (taker, _) in zip(path[1:], path, strict=False):
-            amount = min(amount, self.holders[given][taker])
+    def _push(self, path: list[tuple[int, int]], wanted: int) -> int:
+        """Have each taker of a path take units in its place, and give up as many in the next."""
+        last = path[0][1]
+        given_up = [(taker, place) for (taker, _), (_, place) in pairwise(path)]
+        held = [self.holders[place][taker] for taker, place in given_up]
+        amount = min(wanted, int(self.free[last]), *held)
         self.free[last] -= amount
         if self.free[last] == 0:
             self.table.remove(self.open, np.array([last]))
         for taker, place in path:
             self.holders[place][taker] = self.holders[place].get(taker, 0) + amount
-        for (_, given), (taker, _) in zip(path[1:], path, strict=False):
-            self.holders[given][taker] -= amount
-            if self.holders[given][taker] == 0:
-                del self.holders[given][taker]
+        for taker, place in given_up:
+            self.holders[place][taker] -= amount
+            if self.holders[place][taker] == 0:
+                del self.holders[place][taker]
         return amount
