@@ -27,7 +27,7 @@ from anonymip.privacy.arrays import Floats, Ints
 from anonymip.privacy.checks.loss_claims import is_ncp, optimality_problems, relative_gap
 from anonymip.privacy.reading.cell_grammar import CellError
 from anonymip.privacy.reading.hierarchies import Paths
-from anonymip.privacy.reading.manifest_entries import Column, refuse
+from anonymip.privacy.reading.manifest_entries import Column, is_number, refuse
 from anonymip.privacy.reading.original import Schema, missing_in, read_schema
 from anonymip.privacy.reading.release_manifest import Manifest, read_manifest
 from anonymip.privacy.reading.stored_files import (
@@ -99,10 +99,10 @@ def verify_parts(
         numbered = [*enumerate(pieces)]
         sent: list[_Sent] = run(_send, numbered, common, "reading the original")
         common = replace(common, domains=_domains(claims, sent))
-        tasks = []
-        for number, entry in enumerate(entries):
-            places = tuple((one.file, one.groups[number]) for one in sent if number in one.groups)
-            tasks.append((number, folder, entry, places))
+        tasks = [
+            (n, folder, entry, [(one.file, one.groups[n]) for one in sent if n in one.groups])
+            for n, entry in enumerate(entries)
+        ]
         found: list[Verification] = run(_verify_part, tasks, common, "verifying parts")
     problems = _whole_problems(folder, claims, entries)
     return _together(claims, entries, found, problems)
@@ -150,7 +150,7 @@ def _parts(
             if isinstance(entry[key], bool) or not isinstance(entry[key], int) or entry[key] < 0:
                 refuse(f"parts.files.{key}", "is not a number of rows")
         for key in ("objective", "ncp"):
-            if isinstance(entry[key], bool) or not isinstance(entry[key], int | float):
+            if not is_number(entry[key]):
                 refuse(f"parts.files.{key}", "is not a number")
     names = {column.name for column in claims.quasi_identifiers}
     seen: list[int] = []
@@ -162,15 +162,10 @@ def _parts(
         keys = {"column", "at_most", "lower", "higher"}
         if not isinstance(node, dict) or set(node) != keys or depth > _DEEPEST:
             refuse("parts.cuts", "is not a cut or a part")
-        most = node["at_most"]
-        if (
-            node["column"] not in names
-            or isinstance(most, bool)
-            or not isinstance(most, int | float)
-        ):
+        if node["column"] not in names or not is_number(node["at_most"]):
             refuse("parts.cuts", "cuts something else than a quasi-identifier at a number")
         sides = (read(node["lower"], depth + 1), read(node["higher"], depth + 1))
-        return _Cut(str(node["column"]), float(most), *sides)
+        return _Cut(str(node["column"]), float(node["at_most"]), *sides)
 
     cuts = read(given["cuts"], 0)
     if sorted(seen) != [*range(len(entries))]:
@@ -352,7 +347,7 @@ def _verify_part(
     number: int,
     folder: str,
     entry: Mapping[str, Any],
-    places: tuple[tuple[str, int], ...],
+    places: Sequence[tuple[str, int]],
     common: _Common,
     **_: Any,
 ) -> Verification | str:
@@ -438,14 +433,13 @@ def _together(
     if len(named) > _NAMED:
         named = [*named[:_NAMED], f"{len(named) - _NAMED} more problems."]
     reached = [one.k_reached for one in whole if one.k_reached is not None]
-    ncp = None
-    if len(whole) == len(found) and all(one.ncp is not None for one in whole):
-        ncp = fsum(one.ncp for one in whole if one.ncp is not None)
+    losses = [one.ncp for one in whole if one.ncp is not None]
+    ncp = fsum(losses) if len(losses) == len(found) else None
     n = sum(one.n or 0 for one in whole)
     has_bound = any(one.bound is not None for one in whole) or claims.loss.bound is not None
     bound = claims.loss.bound if has_bound and is_ncp(claims.loss.name) else None
-    checks = list(dict.fromkeys(check for one in whole for check in one.checks))
-    checks = [check for check in checks if all(check in one.checks for one in whole)]
+    some = dict.fromkeys(check for one in whole for check in one.checks)
+    checks = [check for check in some if all(check in one.checks for one in whole)]
     cuts = "Every record lies in the part that the cuts send it to; the claims of the parts add up."
     return Verification(
         ok=not named,
