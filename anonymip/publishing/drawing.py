@@ -6,16 +6,22 @@ diverse values; what the rows of records lack is kept count of meanwhile.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip import graphs
 from anonymip.assignments import Cover
 from anonymip.errors import NoSolution
-from anonymip.graphs import components, degree_of, effective_matches, random_matchings
+from anonymip.graphs import (
+    components,
+    degree_of,
+    draw_matching,
+    effective_matches,
+    random_matchings,
+)
 from anonymip.graphs.effective import ring_successors
 from anonymip.problem import Problem
 from anonymip.recodings import Diversity
@@ -48,18 +54,6 @@ class DrawingEffort:
 EFFORT = DrawingEffort()
 
 
-def draw_matching(problem: Problem, cover: Cover, rng: np.random.Generator) -> NDArray[np.integer]:
-    """Draw the assignment along which a cover is published.
-
-    `problem`: what was asked; with a diversity only an assignment that keeps it is drawn. `cover`:
-    every record lies in its own set. `rng`: source of randomness: who can repeat it can undo the
-    release. Returns: (n,) the original of each published record.
-    """
-    if problem.diversity is not None:
-        return draw_diverse(problem, cover, rng)
-    return graphs.draw_matching(cover, rng)
-
-
 def draw_diverse(problem: Problem, cover: Cover, rng: np.random.Generator) -> Ints:
     """Draw the assignment along which a cover is published, so that it keeps the diversity.
 
@@ -85,10 +79,10 @@ def draw_diverse(problem: Problem, cover: Cover, rng: np.random.Generator) -> In
     drawing = _Drawing(diversity, problem.microdata.sensitive_codes, cover, rng)
     if drawing.degree is not None:
         drawing.permute_classes()
-        drawing.draw_again()
-        drawing.exchange()
+        drawing.attempt(drawing.disjoint, EFFORT.redrawn)
+        drawing.attempt(drawing.changed, 1)
         drawing.shift()
-    drawing.draw_single()
+    drawing.attempt(drawing.single, EFFORT.single)
     if drawing.open.any():
         raise NoSolution(
             f"no assignment is found in which the rows that record {int(drawing.open.argmax())} "
@@ -121,7 +115,8 @@ class _Drawing:
         # Which assignment of each part is published does not depend on what they are.
         self._published = rng.integers(self.degree or 1, size=self._parts)
         self.matching = np.full(cover.n, -1, np.int64)
-        self._last: Ints | None = None
+        # Matchings of the open parts.
+        self._last: NDArray[np.integer] = np.empty((0, cover.n), np.int64)
 
     @property
     def open(self) -> Flags:
@@ -141,25 +136,32 @@ class _Drawing:
         number = np.searchsorted(records, permutation[records])
         self._take(records, _restricted(self._cover, records), number[None, :])
 
-    def draw_again(self) -> None:
-        """Draw disjoint matchings of the open parts until all of them are diverse, a few times."""
-        for _ in range(EFFORT.redrawn):
+    def attempt(self, draw: Callable[[Ints, Cover], Ints], times: int) -> None:
+        """Draw matchings of the open parts and take those that are diverse, a few times.
+
+        `draw`: given the open records and their cover, returns (count, records) matchings.
+        """
+        for _ in range(times):
             records = np.flatnonzero(self.open)
             if not len(records):
                 return
             cover = _restricted(self._cover, records)
-            assert self.degree is not None
-            matchings = random_matchings(cover, self.degree, self._rng).astype(np.int64)
-            self._last = self._take(records, cover, matchings)
+            self._last = self._take(records, cover, draw(records, cover))
 
-    def exchange(self) -> None:
-        """Change the last matchings of the open parts until all are diverse, or no hope is left."""
-        records = np.flatnonzero(self.open)
-        if len(records) and self._last is not None:
-            cover = _restricted(self._cover, records)
-            sensitive = self._sensitive[records]
-            found = exchanged(self._diversity, sensitive, cover, self._last, self._rng)
-            self._take(records, cover, found)
+    def disjoint(self, records: Ints, cover: Cover) -> Ints:
+        """Return disjoint matchings, as many as a record has matches."""
+        assert self.degree is not None
+        return random_matchings(cover, self.degree, self._rng).astype(np.int64)
+
+    def changed(self, records: Ints, cover: Cover) -> Ints:
+        """Return the last matchings, changed until all are diverse, or no hope is left."""
+        sensitive = self._sensitive[records]
+        return exchanged(self._diversity, sensitive, cover, self._last, self._rng)
+
+    def single(self, records: Ints, cover: Cover) -> Ints:
+        """Return one matching, changed likewise."""
+        self._last = draw_matching(cover, self._rng)[None, :]
+        return self.changed(records, cover)
 
     def shift(self) -> None:
         """Take the shifts of the open parts that are rings."""
@@ -168,9 +170,8 @@ class _Drawing:
             return
         rings = [records]
         if ring_successors(_restricted(self._cover, records)) is None:
-            rings = [
-                records[self._part[records] == part] for part in np.unique(self._part[records])
-            ]
+            part = self._part[records]
+            rings = [records[part == one] for one in np.unique(part)]
         for ring in rings:
             cover = _restricted(self._cover, ring)
             following = ring_successors(cover)
@@ -180,18 +181,6 @@ class _Drawing:
                 while len(shifts) < self.degree:
                     shifts.append(following[shifts[-1]])
                 self._take(ring, cover, np.stack(shifts))
-
-    def draw_single(self) -> None:
-        """Draw one assignment of each open part and change it until it is diverse, a few times."""
-        for _ in range(EFFORT.single):
-            records = np.flatnonzero(self.open)
-            if not len(records):
-                return
-            cover = _restricted(self._cover, records)
-            drawn = graphs.draw_matching(cover, self._rng)[None, :]
-            sensitive = self._sensitive[records]
-            found = exchanged(self._diversity, sensitive, cover, drawn, self._rng)
-            self._take(records, cover, found)
 
     def _take(self, records: Ints, cover: Cover, matchings: Ints) -> Ints:
         """Assign the parts in which all matchings are diverse; return those of the others.

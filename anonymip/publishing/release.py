@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import Cover, Levels, Patterns
 from anonymip.errors import InputError, ReleaseWarning, unknown_name
 from anonymip.files import Outputs, writing
+from anonymip.graphs import draw_matching
 from anonymip.instances import Microdata
 from anonymip.instances.readers import as_pandas
 from anonymip.privacy import DisclosureRisk, Verification, risk, verify
@@ -41,7 +42,7 @@ from anonymip.publishing.cells import (
     untouched_column,
 )
 from anonymip.publishing.checking import hierarchy_paths, read_back
-from anonymip.publishing.drawing import draw_matching
+from anonymip.publishing.drawing import draw_diverse
 from anonymip.publishing.manifest import (
     as_verified,
     columns_at_risk,
@@ -150,12 +151,12 @@ class Release:
         manifest = manifest_path(table)
         new_manifest = outputs.stage(manifest, public=True)
         new_table = outputs.stage(table, public=True, last=True)
-        if table.suffix.lower() in _PARQUET:
-            _write_parquet(self.table, new_table)
-        elif table.suffix.lower() in _EXCEL:
-            write_workbook(self.table, new_table)
-        else:
-            self._write_csv(new_table)
+        ending, form, frame = table.suffix.lower(), self.manifest["table"], self.table
+        if ending in _TEXT and form["layout"] == "columns":
+            mark = form.get("decimal", ".")
+            ends = [str(frame.columns[place]) for place in end_places(self.manifest["columns"])]
+            frame = frame.assign(**{name: as_texts(frame[name], mark) for name in ends})
+        _write(frame, new_table, ending, form["separator"], form["encoding"])
         promised = self.manifest if self.verified else as_verified(self.manifest)
         promised = of_file(promised, new_table)
         text = json.dumps(promised, indent=2, allow_nan=False, ensure_ascii=False)
@@ -163,15 +164,6 @@ class Release:
         # Promised before it is done: without it nothing is put in place.
         self.read_back(new_table, new_manifest, original)
         return table, manifest
-
-    def _write_csv(self, path: Path) -> None:
-        form = self.manifest["table"]
-        frame = self.table
-        if form["layout"] == "columns":
-            mark = form.get("decimal", ".")
-            ends = [str(frame.columns[place]) for place in end_places(self.manifest["columns"])]
-            frame = frame.assign(**{name: as_texts(frame[name], mark) for name in ends})
-        _write_csv(frame, path, form["separator"], form["encoding"])
 
     def verify(self) -> Verification:
         """Read the release back and check it by code that had no part in making it."""
@@ -227,6 +219,18 @@ class Release:
             f"<thead><tr>{span}before</th>{span}after</th></tr><tr>{heads}</tr></thead><tbody>"
             f"{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
         )
+
+
+def _write(
+    frame: pd.DataFrame, path: Path | BytesIO, ending: str, separator: str, encoding: str
+) -> None:
+    """Write a table as the ending of its file says."""
+    if ending in _PARQUET:
+        _write_parquet(frame, path)
+    elif ending in _EXCEL:
+        write_workbook(frame, path)
+    else:
+        _write_csv(frame, path, separator, encoding)
 
 
 def _write_csv(frame: pd.DataFrame, path: Path | BytesIO, separator: str, encoding: str) -> None:
@@ -337,7 +341,7 @@ def publish(
     published = np.flatnonzero(published_records(solution, suppressed))
     is_seeded = rng is not None
     rng = np.random.default_rng() if rng is None else rng
-    matching = None
+    matching: NDArray[np.integer] | None = None
     if isinstance(solution.assignment, Cover):
         if is_seeded:
             warnings.warn(
@@ -347,7 +351,10 @@ def publish(
             )
         with announcing_compilation(lambda: kernels_left([solution.method])):
             kept, cover = published_cover(solution.assignment, suppressed)
-            matching = kept[draw_matching(solution.problem, cover, rng)]
+            if solution.problem.diversity is None:
+                matching = kept[draw_matching(cover, rng)]
+            else:
+                matching = kept[draw_diverse(solution.problem, cover, rng)]
     shown = published if matching is None else matching
     columns: dict[str, Any] = {}
     cells: list[NDArray[np.object_]] = []
@@ -422,9 +429,7 @@ def _with_numbers(
     ends = [str(frame.columns[place]) for place in end_places(described)]
     ranges = [one for one in described if one.get("publish") == "range"]
     whole = [one["integer"] for one in ranges if one["kind"] == "numeric"]
-    numbers = {}
-    for at, name in enumerate(ends):
-        numbers[name] = as_numbers(frame[name], mark, whole=whole[at // 2])
+    numbers = {n: as_numbers(frame[n], mark, whole=whole[at // 2]) for at, n in enumerate(ends)}
     return frame.assign(**numbers)
 
 
@@ -472,15 +477,10 @@ def _refuse_unwritable(path: Path, microdata: Microdata) -> None:
             level = np.array(attribute.hierarchy.tree.labels, dtype=object)
         if not attribute.is_numeric:
             columns[attribute.name] = pd.Series(level, dtype=object)
-    form = microdata.table
+    form, ending = microdata.table, path.suffix.lower()
     separator = form.separator.strip() or form.separator
     for name, column in columns.items():
-        if path.suffix.lower() in _PARQUET:
-            _write_parquet(column.to_frame(name), BytesIO())
-        elif path.suffix.lower() in _EXCEL:
-            write_workbook(column.to_frame(name), BytesIO())
-        else:
-            _write_csv(column.to_frame(name), BytesIO(), separator, form.encoding)
+        _write(column.to_frame(name), BytesIO(), ending, separator, form.encoding)
 
 
 def _refuse_revealing(observed: Sequence[str], are: str, *, by_cells: bool) -> None:
