@@ -38,19 +38,17 @@ def nearly_unique_columns(microdata: Microdata) -> list[str]:
     do together. One for each quasi-identifier without an order or a hierarchy that does so: sets of
     names are hardly less than names. Complexity: O(n log n) a column.
     """
-    roles = ((microdata.sensitive, "sensitive"), (microdata.keep, "kept"))
     cautions, together = [], []
-    for names, role in roles:
-        for name in names:
-            count = distinct_values(microdata.frame[name])
-            if count >= max(2.0, NEARLY_UNIQUE * microdata.n):
-                cautions.append(
-                    f"column {name!r} ({role}) is nearly unique: {count} different values in "
-                    f"{microdata.n} rows. Who knows the value of a person finds her row; leave the "
-                    f"column out ({argument('drop', ...)}) unless nobody can know its values"
-                )
-            else:
-                together.append(name)
+    for name, role in _untouched(microdata):
+        count = distinct_values(microdata.frame[name])
+        if count >= max(2.0, NEARLY_UNIQUE * microdata.n):
+            cautions.append(
+                f"column {name!r} ({role}) is nearly unique: {count} different values in "
+                f"{microdata.n} rows. Who knows the value of a person finds her row; leave the "
+                f"column out ({argument('drop', ...)}) unless nobody can know its values"
+            )
+        else:
+            together.append(name)
     for attribute in microdata.attributes:
         count = distinct_values(microdata.frame[attribute.name])
         if attribute.kind == "categorical" and count >= max(_NAMES, NEARLY_UNIQUE * microdata.n):
@@ -67,10 +65,7 @@ def nearly_unique_columns(microdata: Microdata) -> list[str]:
                 f"quasi-identifier {attribute.name!r} is nearly unique: {count} different values "
                 f"in {microdata.n} rows. {looks}"
             )
-    texts = (
-        microdata.frame[n].astype(object).map(str).where(microdata.frame[n].notna(), "")
-        for n in together
-    )
+    texts = (_filled_texts(microdata.frame[name]) for name in together)
     unique = int((np.bincount(equal_labels(texts, len(microdata.frame))) == 1).sum())
     if len(together) > 1 and unique >= max(2.0, _SINGLED_OUT * microdata.n):
         cautions.append(
@@ -99,28 +94,40 @@ def persons_of_several_rows(microdata: Microdata) -> list[str]:
     units = microdata.counted_codes[:, 0].astype(np.int64)
     several = np.bincount(units) > 1
     cautions = []
-    for names, role in ((microdata.sensitive, "sensitive"), (microdata.keep, "kept")):
-        for name in names:
-            values = frame[name].astype(object).map(str).where(frame[name].notna(), "")
-            codes = pd.factorize(values)[0].astype(np.int64)
-            pairs = np.unique(np.stack([units, codes]), axis=1)
-            constant = int(np.sum(several & (np.bincount(pairs[0]) == 1)))
-            # Of one value for nearly all rows that says nothing.
-            varied = np.bincount(codes).max() < _CONSTANT * len(codes)
-            if not varied or constant < max(2.0, _CONSTANT * several.sum()):
-                continue
+    for name, role in _untouched(microdata):
+        codes = pd.factorize(_filled_texts(frame[name]))[0].astype(np.int64)
+        constant = int(np.sum(several & (_different(units, codes) == 1)))
+        # Of one value for nearly all rows that says nothing.
+        varied = np.bincount(codes).max() < _CONSTANT * len(codes)
+        if not varied or constant < max(2.0, _CONSTANT * several.sum()):
+            continue
+        what = "a rare value shows which rows are of one person, across classes"
+        if role == "sensitive":
             what = (
                 "rows of a class that agree may be one person, and shares of rows are not those of "
                 "persons"
-                if role == "sensitive"
-                else "a rare value shows which rows are of one person, across classes"
             )
-            cautions.append(
-                f"column {name!r} ({role}) has one value in all rows of a unit, for {constant} of "
-                f"{several.sum()} with several rows: {what}. Leave the column out "
-                f"({argument('drop', name)}), or publish one row for each unit"
-            )
+        cautions.append(
+            f"column {name!r} ({role}) has one value in all rows of a unit, for {constant} of "
+            f"{several.sum()} with several rows: {what}. Leave the column out "
+            f"({argument('drop', name)}), or publish one row for each unit"
+        )
     return cautions
+
+
+def _untouched(microdata: Microdata) -> list[tuple[str, str]]:
+    """Return the columns that are published untouched, and what a person calls their roles."""
+    sensitive = [(name, "sensitive") for name in microdata.sensitive]
+    return [*sensitive, *((name, "kept") for name in microdata.keep)]
+
+
+def _filled_texts(column: pd.Series) -> pd.Series:
+    return column.astype(object).map(str).where(column.notna(), "")
+
+
+def _different(groups: Ints, codes: NDArray[np.integer]) -> Ints:
+    """Return (groups,) how many different codes there are in each group."""
+    return np.bincount(np.unique(np.stack([groups, codes]), axis=1)[0])
 
 
 def formula_cells(frame: pd.DataFrame) -> list[str]:
@@ -164,8 +171,7 @@ def cautions_of_classes(
     counts: dict[str, dict[str, int]] = {}
     sensitive = problem.microdata.sensitive_codes[published].T
     for name, codes in zip(problem.microdata.sensitive, sensitive, strict=True):
-        pairs = np.unique(np.stack([labels, codes]), axis=1)
-        one_value = np.bincount(pairs[0], minlength=len(sizes)) == 1
+        one_value = _different(labels, codes) == 1
         counts[name] = {"classes": int(one_value.sum()), "rows": int(sizes[one_value].sum())}
     shared = _shared_by_units(labels, problem, published)
     return counts, [*homogeneous_classes(counts, len(published)), *shared]
@@ -181,7 +187,7 @@ def _shared_by_units(labels: Ints, problem: Problem, published: NDArray[np.integ
     if microdata.unit is None:
         return []
     units = pd.factorize(microdata.frame[microdata.unit].astype(object).map(str))[0][published]
-    everybody = np.bincount(np.unique(np.stack([labels, units]), axis=1)[0])
+    everybody = _different(labels, units)
     over, under = (1, 1) if diversity is None else diversity.ratio
     cautions = []
     for name, codes in zip(
@@ -233,15 +239,12 @@ def is_formula(text: str) -> bool:
 def count_formulas(frame: pd.DataFrame) -> dict[str, int]:
     """Return how many cells of each column are formulas, of the columns that have some."""
     # With a decimal comma a number runs nothing either, though escaping takes it along.
-    counts = {
-        str(name): sum(
-            count
-            for text, count in _texts(frame[name]).items()
-            if is_formula(text) and not is_number_text(text.replace(",", "."))
-        )
-        for name in frame.columns
-    }
-    return {name: count for name, count in counts.items() if count}
+    counts: Counter[str] = Counter()
+    for name in frame.columns:
+        for text, count in _texts(frame[name]).items():
+            if is_formula(text) and not is_number_text(text.replace(",", ".")):
+                counts[str(name)] += count
+    return counts
 
 
 def with_apostrophes(frame: pd.DataFrame) -> pd.DataFrame:

@@ -186,14 +186,19 @@ def untouched_column(column: pd.Series) -> pd.Series:
         return column.astype(np.float64)
     if isinstance(column.dtype, pd.CategoricalDtype):
         categories = column.cat.categories
-        if pd.api.types.is_numeric_dtype(categories) or all(
+        is_plain = pd.api.types.is_numeric_dtype(categories) or all(
             isinstance(one, str) for one in categories
-        ):
-            return _without_unused_categories(column)
-        is_plain = False
+        )
+        if is_plain:
+            column = column.cat.remove_unused_categories()
+            if not column.cat.ordered:
+                by_name = sorted(column.cat.categories, key=str)
+                column = column.cat.reorder_categories(by_name)
     elif pd.api.types.is_object_dtype(column):
-        values = [value for value, absent in zip(column, column.isna(), strict=True) if not absent]
-        is_plain = all(isinstance(value, _PLAIN) for value in values) and _has_one_scale(values)
+        values = column[column.notna()]
+        # Parquet pads decimals that have not all as many digits behind the point.
+        scales = {value.as_tuple().exponent for value in values if isinstance(value, Decimal)}
+        is_plain = all(isinstance(value, _PLAIN) for value in values) and len(scales) < 2
     else:
         is_plain = not (
             pd.api.types.is_timedelta64_dtype(column)
@@ -205,23 +210,10 @@ def untouched_column(column: pd.Series) -> pd.Series:
     return column.astype(object).map(str, na_action="ignore").astype(object)
 
 
-def _has_one_scale(values: list[Any]) -> bool:
-    """Return whether all decimals have as many digits behind the point: Parquet pads them."""
-    scales = {value.as_tuple().exponent for value in values if isinstance(value, Decimal)}
-    return len(scales) < 2
-
-
 def _is_dictionary(dtype: pd.ArrowDtype) -> bool:
     import pyarrow
 
     return bool(pyarrow.types.is_dictionary(dtype.pyarrow_dtype))
-
-
-def _without_unused_categories(column: pd.Series) -> pd.Series:
-    used = column.cat.remove_unused_categories()
-    if used.cat.ordered:
-        return used
-    return used.cat.reorder_categories(sorted(used.cat.categories, key=str))
 
 
 def by_content_order(frame: pd.DataFrame) -> NDArray[np.integer]:

@@ -24,7 +24,6 @@ from anonymip.privacy.reading.original import Reading, read_inputs
 from anonymip.privacy.reading.text_tables import distinct
 from anonymip.problem import Problem
 from anonymip.recodings import Apart
-from anonymip.runtime.arrays import Codes
 from anonymip.solution import Solution
 from anonymip.tolerances import same_loss
 
@@ -44,7 +43,7 @@ def read_back(
     (rows,) the record whose untouched values each row shows, by which units are counted and
     pseudonyms held against ids.
     """
-    problem = solution.problem
+    problem, trees = solution.problem, hierarchy_paths(solution.problem.microdata)
     form = problem.microdata.table
     verification = verify(
         problem.microdata.original if original is None else original,
@@ -55,12 +54,12 @@ def read_back(
         decimal=form.decimal,
         sheet=form.sheet,
         columns=None if form.header else form.columns,
-        hierarchies=hierarchy_paths(problem.microdata),
+        hierarchies=trees,
     )
     if not verification.ok:
         problem_found = verification.problems[0].removesuffix(".")
         raise _failed(f"the release fails its verification: {problem_found}")
-    published = read_release(table, manifest, hierarchies=hierarchy_paths(problem.microdata))
+    published = read_release(table, manifest, hierarchies=trees)
     if problem.microdata.unit is not None and records is not None:
         units = pd.factorize(problem.microdata.frame[problem.microdata.unit].astype(str))[0]
         if (units_by_class(published.classes(), units[records]) < problem.k).any():
@@ -75,9 +74,8 @@ def read_back(
             raise _failed(f"the pseudonyms of column {name!r} do not stand for its ids one for one")
     if isinstance(solution.assignment, Cover) and published.n < problem.n:
         # Who was left out the table does not say.
-        given, trees = problem.microdata.original, hierarchy_paths(problem.microdata)
         reading: Reading = {"decimal": form.decimal, "hierarchies": trees}
-        read = read_inputs(given, table, manifest, None, **reading).records
+        read = read_inputs(problem.microdata.original, table, manifest, None, **reading).records
         kept = solution.assignment.sizes > 0
         some = replace(read, codes=read.codes[kept], rows=read.rows[kept])
         if disjoint_assignments(PublishedMatches(some, published), problem.k)[1] is not None:
@@ -150,11 +148,8 @@ def _cells(problem: Problem, table: PublishedTable) -> CellBatch:
         lower[lower[:, a] == np.inf, a] = upper[upper[:, a] == np.inf, a] = beyond
     for a, attribute in enumerate(problem.microdata.attributes):
         if attribute.hierarchy is not None:
-            nodes[:, a] = _nodes(attribute.hierarchy.tree.place, table, order[a])
+            # Stars have no label.
+            place, cells = attribute.hierarchy.tree.place, table.cells[order[a]]
+            shown = [-1 if cell.node is None else place[cell.node] for cell in cells]
+            nodes[:, a] = np.array(shown, np.int32)[table.codes[:, order[a]]]
     return CellBatch(lower, upper, table.count[:, order], table.suppressed[:, order], nodes)
-
-
-def _nodes(place: dict[str, int], table: PublishedTable, attribute: int) -> Codes:
-    """Return (n,) published nodes; -1 for stars."""
-    nodes = [-1 if cell.node is None else place[cell.node] for cell in table.cells[attribute]]
-    return np.array(nodes, np.int32)[table.codes[:, attribute]]

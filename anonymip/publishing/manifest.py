@@ -353,24 +353,20 @@ def cover_assumptions(solution: Solution, cover: Cover, is_seeded: bool) -> list
     if form != "freeform":
         assumed.append("an adversary takes all rows that can be a person's for equally likely")
         assumed += _OPEN[form]
-    elif not _is_of_classes(cover):
-        # Of reciprocal sets too: what is proven of them holds along the identity alone.
-        assumed.append(
-            "an adversary knows of nobody for certain which row is hers: c known rows may leave "
-            "another person fewer than k - c"
-        )
+    else:
+        kept = cover.without_suppressed()[1]
+        # Unless the sets are classes. Of reciprocal sets it is proven along the identity alone.
+        if (np.bincount(components(kept)) != degree_of(kept)).any():
+            assumed.append(
+                "an adversary knows of nobody for certain which row is hers: c known rows may "
+                "leave another person fewer than k - c"
+            )
     if solution.problem.diversity is not None:
         assumed.append(
             "an adversary knows which rows were made for sets that hold a person: counted over all "
             "rows whose cells contain her, the shares of sensitive values can be others"
         )
     return assumed
-
-
-def _is_of_classes(cover: Cover) -> bool:
-    """Return whether a regular cover publishes each record with its whole class."""
-    kept = cover.without_suppressed()[1]
-    return bool((np.bincount(components(kept)) == degree_of(kept)).all())
 
 
 def _degree(solution: Solution) -> int | None:

@@ -119,9 +119,8 @@ def starred_rows(solution: Solution, suppressed: str) -> list[str]:
     count = int(_suppressed_records(solution).sum())
     if suppressed != STARRED or not count:
         return []
-    finds = "who finds a person in no class knows that"
-    hers = f"one of the {solution.suppressed} rows of stars only is hers"
-    return [f"{count} suppressed records are published: {finds} {hers}"]
+    hers = f"knows that one of the {solution.suppressed} rows of stars only is hers"
+    return [f"{count} suppressed records are published: who finds a person in no class {hers}"]
 
 
 def suppression_assumptions(solution: Solution, suppressed: str) -> list[str]:
@@ -130,16 +129,15 @@ def suppression_assumptions(solution: Solution, suppressed: str) -> list[str]:
     if not count:
         return []
     many = solution.many_suppressed
-    minded = [] if many is None else [f"whoever uses the release minds that {many}"]
+    assumed = [] if many is None else [f"whoever uses the release minds that {many}"]
     if suppressed == STARRED:
-        return [*minded, *starred_rows(solution, suppressed)]
-    if not (microdata.sensitive or microdata.keep):
-        return minded
-    theirs = f"those that the release lacks belong to the {count} suppressed records"
-    return [
-        *minded,
-        f"an adversary does not know the sensitive and kept values of the whole table: {theirs}",
-    ]
+        assumed += starred_rows(solution, suppressed)
+    elif microdata.sensitive or microdata.keep:
+        assumed.append(
+            "an adversary does not know the sensitive and kept values of the whole table: those "
+            f"that the release lacks belong to the {count} suppressed records"
+        )
+    return assumed
 
 
 def unused_limit(solution: Solution) -> list[str]:
@@ -150,13 +148,10 @@ def unused_limit(solution: Solution) -> list[str]:
         return []
     losses = problem.compiled.losses_of(solution.description, solution.assignment)
     worst = float(losses[~solution.description.suppressed.all(axis=1)].max(initial=0.0))
-    price = argument("suppression_price", 0)
-    said = (
-        f"{spare:,} more might be left out, and are not, since each costs "
-        f"{problem.compiled.suppression_price:.4g}, a row of stars, and the record that loses most "
-        f"loses {worst:.4g}: {price} leaves the worst out, up to the limit"
-    )
-    return [said]
+    each = f"each costs {problem.compiled.suppression_price:.4g}, a row of stars"
+    out = f"{argument('suppression_price', 0)} leaves the worst out, up to the limit"
+    spared = f"{spare:,} more might be left out, and are not, since {each}, and the record that"
+    return [f"{spared} loses most loses {worst:.4g}: {out}"]
 
 
 def _suppressed_records(solution: Solution) -> Flags:

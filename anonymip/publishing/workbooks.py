@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from io import BytesIO
 from pathlib import Path
@@ -41,7 +40,9 @@ def write_workbook(frame: pd.DataFrame, path: Path | BytesIO) -> None:
     sheet = book.create_sheet("release")
     try:
         # All cells before the first is written: a sheet that is left half written stays open.
-        rows = [[_cell(value, sheet) for value in row] for row in _rows(frame)]
+        columns = [frame.iloc[:, place].astype(object) for place in range(len(frame.columns))]
+        cells = zip(*(column.where(column.notna(), None) for column in columns), strict=True)
+        rows = [[_cell(value, sheet) for value in row] for row in (map(str, frame.columns), *cells)]
         for row in rows:
             sheet.append(row)
     except (ValueError, TypeError, OverflowError) as error:
@@ -52,12 +53,6 @@ def write_workbook(frame: pd.DataFrame, path: Path | BytesIO) -> None:
             remedy="Write CSV or Parquet",
         ) from error
     book.save(path)
-
-
-def _rows(frame: pd.DataFrame) -> Iterator[Iterable[Any]]:
-    yield map(str, frame.columns)
-    columns = [frame.iloc[:, place].astype(object) for place in range(len(frame.columns))]
-    yield from zip(*(column.where(column.notna(), None) for column in columns), strict=True)
 
 
 def _cell(value: Any, sheet: Any) -> Any:
