@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -107,10 +107,7 @@ FORMULATIONS = MappingProxyType(
 
 
 def _function(target: str | Callable[..., Any]) -> Any:
-    if not isinstance(target, str):
-        return target
-    module, _, name = target.partition(":")
-    return getattr(importlib.import_module(module), name)
+    return resolve_name(target) if isinstance(target, str) else target
 
 
 def _read(name: str, load: Callable[[], object]) -> Formulation:

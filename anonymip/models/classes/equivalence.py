@@ -217,24 +217,20 @@ def shared_size(context: Context) -> int:
     return 2 * len(context.ranges) + context.values + sum(one.longest for one in context.ancestors)
 
 
-def add_reached_nodes(model: pyo.ConcreteModel) -> None:
-    """Add that equivalent records reach the lowest common node of their values."""
-    rows = {
-        (i, other, a, record): variable
-        for i, other in model.pairs
-        for a, record, variable in reached(model, i, other)
-    }
-    model.reaches_common = pyo.Constraint(
-        list(rows),
-        rule=lambda model, i, other, a, record: no_less(
-            rows[i, other, a, record], model.equivalent[i, other]
-        ),
-        doc="equivalent records reach the lowest common node of their values",
-    )
+def add_shared_cells(model: pyo.ConcreteModel, of_ends: BigM, of_values: BigM) -> None:
+    """Add that equivalent records share ends, eqs. (22)-(25), values (Section 2.5) and nodes.
 
-
-def add_shared_nodes(model: pyo.ConcreteModel) -> None:
-    """Add that equivalent records agree on the nodes above their lowest common one."""
+    `of_ends, of_values`: the constants of rows of these; rows whose constant is 0 say nothing.
+    """
+    for end, ends, equations in (
+        ("lower", model.scaled_lower, ("(22), (29)", "(23), (30)")),
+        ("upper", model.scaled_upper, ("(24), (31)", "(25), (32)")),
+    ):
+        one, other = (f"{at}: equivalent records share their {end} ends" for at in equations)
+        _add_links(model, end, (model.pairs, model.ranges), ends, of_ends, (one, other))
+    doc = "equivalent records share their published values (Section 2.5)"
+    sets = (model.pairs, model.attribute_values)
+    _add_links(model, "included", sets, model.included, of_values, (doc, doc))
     codes = model.context.problem.microdata.codes
     common = [
         (i, other, one.attribute, node)
@@ -244,23 +240,16 @@ def add_shared_nodes(model: pyo.ConcreteModel) -> None:
     ]
     doc = "equivalent records agree on the nodes above their lowest common one"
     _add_links(model, "reaches", (common,), model.reaches, lambda first, second: 1.0, (doc, doc))
-
-
-def add_shared_ends(model: pyo.ConcreteModel, big_m: BigM) -> None:
-    """Add eqs. (22)-(25) with the given constants; rows whose constant is 0 say nothing."""
-    for end, ends, equations in (
-        ("lower", model.scaled_lower, ("(22), (29)", "(23), (30)")),
-        ("upper", model.scaled_upper, ("(24), (31)", "(25), (32)")),
-    ):
-        one, other = (f"{at}: equivalent records share their {end} ends" for at in equations)
-        _add_links(model, end, (model.pairs, model.ranges), ends, big_m, (one, other))
-
-
-def add_shared_values(model: pyo.ConcreteModel, big_m: BigM) -> None:
-    """Add that equivalent records publish the same values, with the given constants."""
-    doc = "equivalent records share their published values (Section 2.5)"
-    sets = (model.pairs, model.attribute_values)
-    _add_links(model, "included", sets, model.included, big_m, (doc, doc))
+    rows = {
+        (i, other, a, record): variable
+        for i, other in model.pairs
+        for a, record, variable in reached(model, i, other)
+    }
+    model.reaches_common = pyo.Constraint(
+        list(rows),
+        rule=lambda model, *index: no_less(rows[index], model.equivalent[index[:2]]),
+        doc="equivalent records reach the lowest common node of their values",
+    )
 
 
 def _add_links(

@@ -44,10 +44,7 @@ from pyomo.gdp import Disjunct, Disjunction
 
 from anonymip.assignments import Classes
 from anonymip.models.classes.equivalence import (
-    add_reached_nodes,
-    add_shared_ends,
-    add_shared_nodes,
-    add_shared_values,
+    add_shared_cells,
     begin_model,
     checked_size,
     fitting_context,
@@ -133,10 +130,7 @@ def _built(
 
 
 def _add_big_m_rows(model: pyo.ConcreteModel) -> None:
-    add_shared_ends(model, _larger_difference)
-    add_shared_values(model, lambda first, second: 1.0)
-    add_shared_nodes(model)
-    add_reached_nodes(model)
+    add_shared_cells(model, _larger_difference, lambda first, second: 1.0)
 
 
 def _larger_difference(first: Any, second: Any) -> float:

@@ -31,6 +31,7 @@ and says it all. Suppressed rows are treated alike (``starred``).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -48,10 +49,11 @@ from anonymip.models.parts.set_columns import (
     often_at_most,
     priced_columns,
     read_chosen,
+    refusal_of_sets,
     refuse_other_recodings,
     set_chosen,
+    set_partition_size,
     terms_of_row,
-    too_many_sets,
 )
 from anonymip.problem import Problem
 from anonymip.recodings.rules.diversity import Units
@@ -75,10 +77,11 @@ class SetContext:
         """Loss of a suppressed record."""
         return self.problem.compiled.suppression_price
 
-    @property
-    def summed(self) -> bool:
-        """Whether the loss is the sum over the records, not the largest."""
-        return self.problem.compiled.aggregate == "sum"
+    @cached_property
+    def counts(self) -> dict[int, int]:
+        """Rows of each type, by its first record."""
+        rows = self.sets.rows
+        return dict(zip(rows.first.tolist(), rows.counts.tolist(), strict=True))
 
 
 #: Up to so many columns a solver simplifies the model first.
@@ -108,8 +111,14 @@ def build_set_partition(
     refuse_other_recodings(problem)
     if sets is None:
         sets = priced_columns(problem, upper_bound, max_sets, merge)
-    elif not sets.complete:
-        raise too_many_sets(problem, max_sets)
+    if not sets.complete:
+        raise refusal_of_sets(
+            "set-partition",
+            max_sets,
+            set_partition_size(problem),
+            "Use another formulation; build(problem, 'set-partition') also takes upper_bound, the "
+            "loss of a release that is known, and max_sets",
+        )
     model = pyo.ConcreteModel(name="equivalence classes, set partitioning")
     model.context = SetContext(problem, sets)
     # HiGHS spends longer on simplifying many columns than on the search.
@@ -117,7 +126,7 @@ def build_set_partition(
     with PauseGC():
         _add_columns(model)
         _add_cover(model)
-        if model.context.summed:
+        if problem.compiled.aggregate == "sum":
             coefficients, variables = sets.losses.tolist(), list(model.chosen.values())
             if model.context.suppression:
                 variables += list(model.suppress.values())
@@ -134,9 +143,8 @@ def build_set_partition(
 
 def _add_columns(model: pyo.ConcreteModel) -> None:
     context: SetContext = model.context
-    sets, rows = context.sets, context.sets.rows
+    sets, counts = context.sets, context.counts
     most = often_at_most(sets).tolist()
-    counts = dict(zip(rows.first.tolist(), rows.counts.tolist(), strict=True))
     model.sets = pyo.RangeSet(0, len(sets) - 1, doc="sets of records that may be classes")
     model.types = pyo.Set(
         initialize=sorted(counts), doc="types of identical rows, each named by its first record"
@@ -159,21 +167,20 @@ def _add_columns(model: pyo.ConcreteModel) -> None:
 def _add_cover(model: pyo.ConcreteModel) -> None:
     context: SetContext = model.context
     rows, incidence = context.sets.rows, context.sets.incidence.tocsr()
-    place = {int(first): t for t, first in enumerate(rows.first)}
-    bare = set() if context.suppression else set(rows.first[np.diff(incidence.indptr) == 0])
+    bare = [] if context.suppression else rows.first[np.diff(incidence.indptr) == 0].tolist()
     model.uncovered = pyo.Var(
-        sorted(int(first) for first in bare),
+        sorted(bare),
         bounds=(0, 0),
         doc="rows of types that no set may hold: there is no release",
     )
 
     def cover(model: Any, first: int) -> Any:
-        coefficients, variables = terms_of_row(model, incidence, place[first])
+        coefficients, variables = terms_of_row(model, incidence, rows.type_of[first])
         if context.suppression:
             coefficients, variables = [*coefficients, 1.0], [*variables, model.suppress[first]]
         if first in model.uncovered:
             coefficients, variables = [1.0], [model.uncovered[first]]
-        count = float(rows.counts[place[first]])
+        count = float(context.counts[first])
         return (count, linear(0.0, coefficients, variables), count)
 
     model.cover = pyo.Constraint(
@@ -201,16 +208,15 @@ def _add_largest(model: pyo.ConcreteModel) -> None:
 
 def _add_averages(model: pyo.ConcreteModel) -> None:
     context: SetContext = model.context
-    rows = context.sets.rows
-    place = {int(first): t for t, first in enumerate(rows.first)}
     paid = csr_array(context.sets.incidence.multiply(context.sets.losses[None, :]))
 
     def average(model: Any, first: int) -> Any:
-        coefficients, variables = terms_of_row(model, paid, place[first])
+        type_ = context.sets.rows.type_of[first]
+        coefficients, variables = terms_of_row(model, paid, type_)
         if context.suppression:
             coefficients = [*coefficients, context.price]
             variables = [*variables, model.suppress[first]]
-        count = float(rows.counts[place[first]])
+        count = float(context.counts[first])
         return (None, linear(0.0, [*coefficients, -count], [*variables, model.worst]), 0.0)
 
     model.average = pyo.Constraint(
@@ -242,9 +248,8 @@ def _add_highest(model: pyo.ConcreteModel, least: float) -> None:
 
 def _add_stars(model: pyo.ConcreteModel, least: float) -> None:
     context: SetContext = model.context
-    rows = context.sets.rows
+    counts = context.counts
     model.stars = pyo.Var(domain=pyo.Binary, doc="whether any row is published as stars")
-    counts = dict(zip(rows.first.tolist(), rows.counts.tolist(), strict=True))
     model.starred = pyo.Constraint(
         model.types,
         rule=lambda model, t: (
@@ -321,7 +326,7 @@ def set_start_set_partition(model: pyo.ConcreteModel, assignment: Classes) -> No
         counts = np.bincount(sets.rows.type_of[starred], minlength=sets.rows.types)
         for first, count in zip(sets.rows.first.tolist(), counts.tolist(), strict=True):
             model.suppress[first].set_value(int(count))
-    if not context.summed:
+    if problem.compiled.aggregate != "sum":
         for c, variable in model.used.items():
             variable.set_value(int(chosen[c] > 0))
         losses = sets.losses[chosen > 0].tolist()

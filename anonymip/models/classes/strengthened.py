@@ -62,10 +62,7 @@ from pyomo.common.gc_manager import PauseGC
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import InputError
 from anonymip.models.classes.equivalence import (
-    add_reached_nodes,
-    add_shared_ends,
-    add_shared_nodes,
-    add_shared_values,
+    add_shared_cells,
     begin_model,
     checked_size,
     fitting_context,
@@ -106,10 +103,7 @@ def build_strengthened(
     strengthened_size(context, transitivity)
     with PauseGC():
         model = begin_model(context, "strengthened")
-        add_shared_ends(model, _difference)
-        add_shared_values(model, _difference)
-        add_shared_nodes(model)
-        add_reached_nodes(model)
+        add_shared_cells(model, _difference, _difference)
         _add_reach_of_pairs(model)
         if _transitive(context, transitivity):
             add_transitivity(model)

@@ -60,7 +60,21 @@ def add_covering_rows(model: pyo.ConcreteModel) -> None:
             add_covering_ends(model, end, f"{end}_covers", matches, doc)
     doc = "(8): the values of matches are included"
     add_covering_values(model, "included_covers", matches, doc)
-    _add_node_rows(model)
+    codes = model.context.problem.microdata.codes
+    reached = {
+        (original, i, one.attribute): node
+        for original, i in matches
+        for one in model.context.ancestors
+        if (node := one.reached(codes[i, one.attribute], codes[original, one.attribute]))
+        is not None
+    }
+    model.reaches_covers = pyo.Constraint(
+        list(reached),
+        rule=lambda model, original, i, a: no_less(
+            model.reaches[i, a, reached[original, i, a]], model.match[original, i]
+        ),
+        doc="the lowest common node of the values of record and match is reached",
+    )
 
 
 def covering_size(context: CoverContext) -> int:
@@ -129,24 +143,6 @@ def _add_gaps(model: pyo.ConcreteModel) -> None:
                 model.rows, model.ranges, rule=rule, doc=f"the {end} end lies beyond the gaps"
             ),
         )
-
-
-def _add_node_rows(model: pyo.ConcreteModel) -> None:
-    context: CoverContext = model.context
-    codes, n = context.problem.microdata.codes, context.problem.n
-    reached = {
-        (original, i, one.attribute): node
-        for original, i, one in product(range(n), range(n), context.ancestors)
-        if (node := one.reached(codes[i, one.attribute], codes[original, one.attribute]))
-        is not None
-    }
-    model.reaches_covers = pyo.Constraint(
-        list(reached),
-        rule=lambda model, original, i, a: no_less(
-            model.reaches[i, a, reached[original, i, a]], model.match[original, i]
-        ),
-        doc="the lowest common node of the values of record and match is reached",
-    )
 
 
 def largest_flow(n: int) -> float:

@@ -50,11 +50,11 @@ Beyond the paper:
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 from pyomo.common.gc_manager import PauseGC
 
 from anonymip.assignments import Cover
@@ -66,7 +66,7 @@ from anonymip.models.freeform.covering_rows import (
     covering_size,
     set_start_effective,
 )
-from anonymip.models.parts.class_rules import add_caps
+from anonymip.models.parts.class_rules import Holder, add_caps, add_distinct_values
 from anonymip.models.parts.equivalence_context import (
     LARGEST_MODEL,
     at_most_one,
@@ -177,17 +177,17 @@ def _add_rules(model: pyo.ConcreteModel) -> None:
     add_caps(model)
 
 
-def _sensitive_values(codes: NDArray[np.integer]) -> list[tuple[int, int]]:
-    columns = range(codes.shape[1])
-    return [(column, value) for column in columns for value in np.unique(codes[:, column]).tolist()]
-
-
 def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
     problem = model.context.problem
     numerator, denominator = problem.diversity.ratio
     if numerator <= denominator:
         return
     codes = problem.microdata.sensitive_codes
+    values = [
+        (column, value)
+        for column in range(codes.shape[1])
+        for value in np.unique(codes[:, column]).tolist()
+    ]
 
     def rule(model: Any, i: int, column: int, value: int) -> Any:
         shares = denominator - numerator * (codes[:, column] == value)
@@ -196,7 +196,7 @@ def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
 
     model.diverse = pyo.Constraint(
         model.rows,
-        pyo.Set(initialize=_sensitive_values(codes), dimen=2),
+        pyo.Set(initialize=values, dimen=2),
         rule=rule,
         doc="no sensitive value makes up more than 1/l of a set [records]",
     )
@@ -204,42 +204,22 @@ def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
 
 def _add_distinct_values(model: pyo.ConcreteModel) -> None:
     problem = model.context.problem
-    distinct = problem.diversity.distinct
+    codes, distinct = problem.microdata.sensitive_codes, problem.diversity.distinct
     if distinct <= 1:
         return
-    codes = problem.microdata.sensitive_codes
-    values = _sensitive_values(codes)
-    model.holds = pyo.Var(
-        model.rows,
-        pyo.Set(initialize=values, dimen=2),
-        bounds=(0.0, 1.0),
-        doc="whether the set of a published record holds the value",
-    )
-
-    def holds_value(model: Any, i: int, column: int, value: int) -> Any:
-        members = [
-            model.match[original, i]
-            for original in np.flatnonzero(codes[:, column] == value).tolist()
-        ]
-        held = model.holds[i, column, value]
-        return (0.0, linear(0.0, [1.0] * len(members) + [-1.0], [*members, held]), None)
-
-    model.holds_value = pyo.Constraint(
-        model.rows,
-        pyo.Set(initialize=values, dimen=2),
-        rule=holds_value,
-        doc="a set holds the values of its members",
-    )
-
-    def distinct_values(model: Any, i: int, column: int) -> Any:
-        held = [model.holds[i, c, value] for c, value in values if c == column]
-        return (float(distinct), total(held), None)
-
-    model.distinct_values = pyo.Constraint(
-        model.rows,
-        range(codes.shape[1]),
-        rule=distinct_values,
-        doc="a set holds at least so many sensitive values",
+    holders = []
+    for i, column in product(model.rows, range(codes.shape[1])):
+        members = {
+            value: [model.match[at, i] for at in np.flatnonzero(codes[:, column] == value).tolist()]
+            for value in np.unique(codes[:, column]).tolist()
+        }
+        holders.append(Holder((i, column), members, float(distinct)))
+    add_distinct_values(
+        model,
+        holders,
+        "whether the set of a published record holds the value",
+        "a set holds the values of its members",
+        "a set holds at least so many sensitive values",
     )
 
 

@@ -121,39 +121,10 @@ def build_set_cover(
     if not sets.complete:
         remedy = "Use the formulation freeform, or a larger max_sets"
         raise refusal_of_sets("set-cover", max_sets, set_cover_size(problem), remedy)
-    with PauseGC():
-        model = pyo.ConcreteModel(name="freeform, set cover")
-        model.context = CoverSets(problem, sets, degree)
-        _add_columns(model)
-    return model
-
-
-def _add_columns(model: pyo.ConcreteModel) -> None:
-    context: CoverSets = model.context
-    sets, degree = context.sets, context.degree
-    rows = sets.rows
-    model.sets = pyo.RangeSet(0, len(sets) - 1, doc="sets of records that may be published")
-    model.types = pyo.Set(
-        initialize=rows.first.tolist(),
-        doc="types of identical rows, each named by its first record",
-    )
-    most = often_at_most(sets, degree)
-    model.chosen = pyo.Var(
-        model.sets,
-        domain=pyo.NonNegativeIntegers,
-        bounds=lambda _, c: (0, int(most[c])),
-        doc="how often a set is published",
-    )
-    incidence = sets.incidence.tocsr()
-    suppression = context.problem.most_suppressed > 0
-    if suppression:
-        model.suppress = pyo.Var(
-            model.types, domain=pyo.Binary, doc="whether a record is published as stars"
-        )
-        model.cap = pyo.Constraint(
-            expr=total(list(model.suppress.values())) <= context.problem.most_suppressed,
-            doc="no more records are suppressed than may be",
-        )
+    rows, incidence = sets.rows, sets.incidence.tocsr()
+    most, suppression = often_at_most(sets, degree), problem.most_suppressed > 0
+    model = pyo.ConcreteModel(name="freeform, set cover")
+    model.context = CoverSets(problem, sets, degree)
 
     def cover(model: pyo.ConcreteModel, first: int) -> object:
         t = int(rows.type_of[first])
@@ -165,18 +136,38 @@ def _add_columns(model: pyo.ConcreteModel) -> None:
         wanted = float(degree * rows.counts[t])
         return (wanted, linear(0.0, often, chosen), wanted)
 
-    model.cover = pyo.Constraint(
-        model.types, rule=cover, doc="every original lies in k published sets"
-    )
-    losses, variables = (sets.losses / degree).tolist(), list(model.chosen.values())
-    if suppression:
-        variables += list(model.suppress.values())
-        losses += [context.problem.compiled.suppression_price] * sets.rows.types
-    model.loss = pyo.Objective(
-        expr=linear(0.0, losses, variables),
-        sense=pyo.minimize,
-        doc="loss summed over the records [unit of the objective]",
-    )
+    with PauseGC():
+        model.sets = pyo.RangeSet(0, len(sets) - 1, doc="sets of records that may be published")
+        model.types = pyo.Set(
+            initialize=rows.first.tolist(),
+            doc="types of identical rows, each named by its first record",
+        )
+        model.chosen = pyo.Var(
+            model.sets,
+            domain=pyo.NonNegativeIntegers,
+            bounds=lambda _, c: (0, int(most[c])),
+            doc="how often a set is published",
+        )
+        losses, variables = (sets.losses / degree).tolist(), list(model.chosen.values())
+        if suppression:
+            model.suppress = pyo.Var(
+                model.types, domain=pyo.Binary, doc="whether a record is published as stars"
+            )
+            model.cap = pyo.Constraint(
+                expr=total(list(model.suppress.values())) <= problem.most_suppressed,
+                doc="no more records are suppressed than may be",
+            )
+            variables += list(model.suppress.values())
+            losses += [problem.compiled.suppression_price] * rows.types
+        model.cover = pyo.Constraint(
+            model.types, rule=cover, doc="every original lies in k published sets"
+        )
+        model.loss = pyo.Objective(
+            expr=linear(0.0, losses, variables),
+            sense=pyo.minimize,
+            doc="loss summed over the records [unit of the objective]",
+        )
+    return model
 
 
 def set_cover_size(problem: Problem) -> int:

@@ -20,9 +20,10 @@ If no release keeps the limits, the model is infeasible. Suppressed records are 
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Mapping, Sequence
+from itertools import combinations, product
 from math import floor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyomo.environ as pyo
@@ -120,57 +121,73 @@ def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
 def _add_distinct_values(model: pyo.ConcreteModel) -> None:
     context = model.context
     codes = np.asarray(context.problem.microdata.counted_codes, np.int64)
-    least = [context.problem.diversity.asked_of(column)[2] for column in range(codes.shape[1])]
-    columns = [column for column, distinct in enumerate(least) if distinct > 1]
-    if not columns:
+    holders = []
+    for i, column in product(range(len(codes)), range(codes.shape[1])):
+        others = context.problem.diversity.asked_of(column)[2] - 1.0
+        if others > 0:
+            # The record's own value is held in any case.
+            foreign = {
+                value: _companions_of(model, i, np.flatnonzero(codes[:, column] == value))
+                for value in np.unique(codes[:, column]).tolist()
+                if value != codes[i, column]
+            }
+            beside = [(others, model.suppress[i])] if context.suppression else []
+            holders.append(Holder((i, column), foreign, others, beside))
+    add_distinct_values(
+        model,
+        holders,
+        "whether a record's class holds the value",
+        "a class holds the values of its members",
+        "a class holds at least so many sensitive values, its record's own among them",
+    )
+
+
+class Holder(NamedTuple):
+    """What must hold sensitive values of one column: the class of a record, a set, an output row.
+
+    `place`: index of its row. `members`: by value the variables of those who have it. `least`: what
+    the number of values held, and the terms `beside` it, must reach.
+    """
+
+    place: tuple[int, ...]
+    members: Mapping[int, list[Any]]
+    least: float
+    beside: Sequence[tuple[float, Any]] = ()
+
+
+def add_distinct_values(
+    model: pyo.ConcreteModel, holders: Sequence[Holder], held: str, members: str, distinct: str
+) -> None:
+    """Add ``holds``, ``holds_value`` and ``distinct_values``, if there are holders.
+
+    `held, members, distinct`: what these three mean.
+    """
+    if not holders:
         return
-    others = [
-        (i, column, value)
-        for i in range(len(codes))
-        for column in columns
-        for value in np.unique(codes[:, column]).tolist()
-        if value != codes[i, column]
-    ]
-    model.foreign_values = pyo.Set(
-        initialize=others, dimen=3, doc="records, sensitive columns, values other than their own"
-    )
-    model.holds = pyo.Var(
-        model.foreign_values, bounds=(0.0, 1.0), doc="whether a record's class holds the value"
-    )
+    having = {
+        (*one.place, value): variables
+        for one in holders
+        for value, variables in one.members.items()
+    }
+    model.holds = pyo.Var(list(having), bounds=(0.0, 1.0), doc=held)
 
-    def holds_value(model: Any, i: int, column: int, value: int) -> Any:
-        members = _companions_of(model, i, np.flatnonzero(codes[:, column] == value))
-        return (
-            0.0,
-            linear(0.0, [1.0] * len(members) + [-1.0], [*members, model.holds[i, column, value]]),
-            None,
-        )
+    def holds_value(model: Any, *index: int) -> Any:
+        ends = [*having[index], model.holds[index]]
+        return (0.0, linear(0.0, [1.0] * len(having[index]) + [-1.0], ends), None)
 
-    model.holds_value = pyo.Constraint(
-        model.foreign_values, rule=holds_value, doc="a class holds the values of its members"
-    )
+    model.holds_value = pyo.Constraint(sorted(having), rule=holds_value, doc=members)
+    of_place = {one.place: one for one in holders}
 
-    def distinct_values(model: Any, i: int, column: int) -> Any:
-        held = [
-            model.holds[i, column, value]
-            for value in np.unique(codes[:, column]).tolist()
-            if value != codes[i, column]
-        ]
-        coefficients = [1.0] * len(held)
-        others = least[column] - 1.0
-        if context.suppression:
-            held.append(model.suppress[i])
-            coefficients.append(others)
-        if not held:
+    def distinct_values(model: Any, *index: int) -> Any:
+        one = of_place[index]
+        terms = [(1.0, model.holds[(*index, value)]) for value in one.members]
+        terms += one.beside
+        if not terms:
             return pyo.Constraint.Infeasible
-        return (others, linear(0.0, coefficients, held), None)
+        coefficients, variables = zip(*terms, strict=True)
+        return (one.least, linear(0.0, list(coefficients), list(variables)), None)
 
-    model.distinct_values = pyo.Constraint(
-        model.rows,
-        columns,
-        rule=distinct_values,
-        doc="a class holds at least so many sensitive values, its record's own among them",
-    )
+    model.distinct_values = pyo.Constraint(sorted(of_place), rule=distinct_values, doc=distinct)
 
 
 def add_caps(model: pyo.ConcreteModel) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -160,7 +161,8 @@ class Ancestors:
 
     attribute: int  # index of the attribute
     common: Codes  # (L, L) lowest common node of two values, by their ranks
-    #: For each value its ancestors that matter, from the lowest on.
+    #: For each value its ancestors that matter, from the lowest on: their numbers, in post-order,
+    #: rise.
     chains: tuple[tuple[int, ...], ...]
     alone: Floats  # (L,) loss of publishing each value itself
     #: For each value the rise of the loss at each node of its chain.
@@ -193,18 +195,13 @@ class Ancestors:
 
     def reached(self, value: int, other: int) -> int | None:
         """Return the highest node of a value's chain that a cell with another value reaches."""
-        top = self._place(value, int(self.common[value, other]))
+        top = bisect_right(self.chains[value], int(self.common[value, other]))
         return None if top == 0 else self.chains[value][top - 1]
 
     def above(self, value: int, other: int) -> tuple[int, ...]:
         """Return the nodes of both values' chains above their lowest common node."""
-        return self.chains[value][self._place(value, int(self.common[value, other])) :]
-
-    def _place(self, value: int, node: int) -> int:
-        """Return how many nodes of a chain lie at a node of the path or below it."""
         chain = self.chains[value]
-        # Nodes are numbered in post-order, so they rise along a chain.
-        return sum(one <= node for one in chain)
+        return chain[bisect_right(chain, int(self.common[value, other])) :]
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,7 +71,8 @@ def priced_columns(
 ) -> ClusterSets:
     """Return the sets that a release as good as `upper_bound` may need as classes.
 
-    Raises InputError if there are more than `max_sets`, or the bound is no finite number.
+    They are incomplete if there are more than `max_sets`. Raises InputError if the bound is no
+    finite number.
     """
     compiled = problem.compiled
     prices, threshold = None, np.inf
@@ -87,10 +88,7 @@ def priced_columns(
             threshold = upper_bound - prices.sum()
             scale = abs(upper_bound) + np.abs(prices).sum()
             threshold += LOSS_RELATIVE * scale + edge(problem)
-    sets = enumerate_sets(problem, prices, threshold, max_sets=max_sets, merge=merge)
-    if not sets.complete:
-        raise too_many_sets(problem, max_sets)
-    return sets
+    return enumerate_sets(problem, prices, threshold, max_sets=max_sets, merge=merge)
 
 
 def often_at_most(sets: ClusterSets, times: int = 1) -> Ints:
@@ -142,17 +140,6 @@ def edge(problem: Problem) -> float:
     """
     size = abs(problem.whole) + abs(problem.unavoidable)
     return LOSS_RELATIVE * (size / problem.n if size else 1.0)
-
-
-def too_many_sets(problem: Problem, max_sets: int) -> InputError:
-    """Return the refusal of a model with too many columns."""
-    return refusal_of_sets(
-        "set-partition",
-        max_sets,
-        set_partition_size(problem),
-        "Use another formulation; build(problem, 'set-partition') also takes upper_bound, the "
-        "loss of a release that is known, and max_sets",
-    )
 
 
 def refusal_of_sets(name: str, max_sets: int, possible: int, remedy: str) -> InputError:

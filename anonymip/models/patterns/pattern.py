@@ -153,14 +153,13 @@ def _with_variables(name: str, columns: PatternColumns, *, whole: bool) -> pyo.C
         doc="records of a type that are published through a pattern",
     )
     model.used = pyo.Var(model.instances, domain=pyo.Binary, doc="whether an output row is used")
-    if np.isfinite(columns.program.price):
-        counts = dict(zip(first, columns.program.counts.tolist(), strict=True))
-        model.suppressed = pyo.Var(
-            model.types,
-            domain=pyo.NonNegativeIntegers if whole else pyo.NonNegativeReals,
-            bounds=lambda _, i: (0, counts[i]),
-            doc="records of a type that are suppressed as a whole",
-        )
+    counts = dict(zip(first, columns.program.counts.tolist(), strict=True))
+    model.suppressed = pyo.Var(
+        first if np.isfinite(columns.program.price) else [],
+        domain=pyo.NonNegativeIntegers if whole else pyo.NonNegativeReals,
+        bounds=lambda _, i: (0, counts[i]),
+        doc="records of a type that are suppressed as a whole",
+    )
     return model
 
 
@@ -185,9 +184,8 @@ def _add_rows(model: pyo.ConcreteModel) -> None:
     open_to: dict[int, list[Any]] = {first: [] for first in columns.first.tolist()}
     for (first, _), variable in model.assigned.items():
         open_to[first].append(variable)
-    if np.isfinite(columns.program.price):
-        for first, variable in model.suppressed.items():
-            open_to[first].append(variable)
+    for first, variable in model.suppressed.items():
+        open_to[first].append(variable)
     model.published = pyo.Constraint(
         model.types, doc="every record has a pattern, eq. (8) [records]"
     )
@@ -200,10 +198,8 @@ def _add_rows(model: pyo.ConcreteModel) -> None:
         )
     add_pattern_rules(model)
     coefficients = columns.program.costs[columns.patterns[columns.rows]].tolist()
-    variables = list(model.assigned.values())
-    if np.isfinite(columns.program.price):
-        coefficients += [columns.program.price] * len(columns.first)
-        variables += list(model.suppressed.values())
+    coefficients += [columns.program.price] * len(model.suppressed)
+    variables = [*model.assigned.values(), *model.suppressed.values()]
     model.loss = pyo.Objective(
         expr=linear(0.0, coefficients, variables),
         sense=pyo.minimize,
@@ -254,10 +250,9 @@ def set_start_pattern(model: pyo.ConcreteModel, assignment: Patterns) -> None:
     in_use[rows] = True
     for variable, used in zip(model.used.values(), in_use.tolist(), strict=True):
         variable.set_value(int(used))
-    if np.isfinite(columns.program.price):
-        hidden = np.bincount(columns.program.type_of[index == SUPPRESSED], minlength=t)
-        for variable, amount in zip(model.suppressed.values(), hidden.tolist(), strict=True):
-            variable.set_value(amount)
+    hidden = np.bincount(columns.program.type_of[index == SUPPRESSED], minlength=t).tolist()
+    for variable, amount in zip(model.suppressed.values(), hidden, strict=False):
+        variable.set_value(amount)
     set_rule_values(model, amounts)
 
 
@@ -271,12 +266,10 @@ def read_pattern(model: pyo.ConcreteModel) -> Patterns:
     Raises InputError if the model has no solution, or its output rows hold not all records.
     """
     columns: PatternColumns = model.context
-    variables = [*model.assigned.values(), *model.used.values()]
-    if np.isfinite(columns.program.price):
-        variables += list(model.suppressed.values())
-    refuse_unsolved(variables)
+    parts = (model.assigned, model.used, model.suppressed)
+    refuse_unsolved(variable for part in parts for variable in part.values())
     amounts = _whole_amounts(model)
-    e, t = len(columns.rows), len(columns.program.counts)
+    t = len(columns.program.counts)
     index = np.full(columns.problem.n, SUPPRESSED, np.int32)
     order = np.argsort(columns.program.type_of, kind="stable")
     place = np.cumsum(columns.program.counts) - columns.program.counts
@@ -286,7 +279,6 @@ def read_pattern(model: pyo.ConcreteModel) -> Patterns:
         row_type, amount = types[pair], amounts[pair]
         index[order[place[row_type] : place[row_type] + amount]] = patterns[pair]
         place[row_type] += amount
-    assert len(amounts) == e + t
     return Patterns(index)
 
 
@@ -296,8 +288,7 @@ def _whole_amounts(model: Any) -> Ints:
     e, t, r = len(columns.rows), len(columns.program.counts), columns.count
     given = np.zeros(e + t)
     given[:e] = [variable.value for variable in model.assigned.values()]
-    if np.isfinite(columns.program.price):
-        given[e:] = [variable.value for variable in model.suppressed.values()]
+    given[e : e + len(model.suppressed)] = [one.value for one in model.suppressed.values()]
     used = [variable.value > 0.5 for variable in model.used.values()]
     in_use = np.append(np.array(used, np.bool_), np.isfinite(columns.program.price))
     rows = np.append(columns.rows, np.full(t, r))

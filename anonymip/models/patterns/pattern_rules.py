@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
+from anonymip.models.parts.class_rules import Holder, add_distinct_values
 from anonymip.models.parts.equivalence_context import at_most_one, linear
 from anonymip.models.patterns.pattern_columns import PatternColumns
 from anonymip.recodings.output_rows import recoding_of
@@ -99,37 +100,24 @@ def _add_distinct_values(model: pyo.ConcreteModel) -> None:
     columns: PatternColumns = model.context
     diversity = columns.problem.diversity
     assert diversity is not None
-    distinct = diversity.distinct
-    if distinct <= 1:
+    if diversity.distinct <= 1:
         return
-    found = list(_values_of_rows(columns))
-    model.row_values = pyo.Set(
-        initialize=[
-            (*columns.names[row], column, value)
-            for row, column, values in found
+    holders = []
+    for row, column, values in _values_of_rows(columns):
+        name, types = columns.names[row], columns.of_row(row)
+        members = {
+            value: _records(model, types[values == value], name[0])
             for value in np.unique(values).tolist()
-        ],
-        dimen=4,
-        doc="output rows, sensitive columns, values of the records that may become them",
+        }
+        in_use = [(-float(diversity.distinct), model.used[name])]
+        holders.append(Holder((*name, column), members, 0.0, in_use))
+    add_distinct_values(
+        model,
+        holders,
+        "whether an output row holds the value",
+        "an output row holds the values of its records",
+        "a row in use holds at least so many sensitive values",
     )
-    model.holds = pyo.Var(
-        model.row_values, bounds=(0.0, 1.0), doc="whether an output row holds the value"
-    )
-    model.holds_value = pyo.Constraint(pyo.Any, doc="an output row holds the values of its records")
-    model.distinct_values = pyo.Constraint(
-        pyo.Any, doc="a row in use holds at least so many sensitive values"
-    )
-    for row, column, values in found:
-        name, types, held = columns.names[row], columns.of_row(row), []
-        for value in np.unique(values).tolist():
-            variable = model.holds[(*name, column, value)]
-            records = _records(model, types[values == value], name[0])
-            body = linear(0.0, [1.0] * len(records) + [-1.0], [*records, variable])
-            model.holds_value[(*name, column, value)] = (0.0, body, None)
-            held.append(variable)
-        ends = [*held, model.used[name]]
-        body = linear(0.0, [1.0] * len(held) + [-float(distinct)], ends)
-        model.distinct_values[(*name, column)] = (0.0, body, None)
 
 
 def _add_closeness(model: pyo.ConcreteModel) -> None:
