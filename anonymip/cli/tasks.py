@@ -267,7 +267,8 @@ def _anonymize_by_parts(
 ) -> None:
     """Write a release by parts; `method` is its name and its own options."""
     from anonymip.instances import Schema
-    from anonymip.scale.running import Task, run_by_parts
+    from anonymip.scale.part import Task
+    from anonymip.scale.running import run_by_parts
     from anonymip.scale.targets import target_of
 
     target = target_of(output)

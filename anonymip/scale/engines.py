@@ -191,10 +191,6 @@ def is_dask(table: object) -> bool:
     return kind.__module__.partition(".")[0] == "dask" and kind.__name__ == "DataFrame"
 
 
-def _nothing(_: Any) -> Mapping[str, Any]:
-    return {}
-
-
 @contextmanager
 def started(engine: Engine, scratch: Path, budget: Budget) -> Iterator[LocalRunner | DaskRunner]:
     """Give what runs the tasks of an engine; end what was started for it.
@@ -297,7 +293,7 @@ class LocalRunner:
         phase: str,
         *,
         heavy: bool = False,
-        said_of: Callable[[Any], Mapping[str, Any]] = _nothing,
+        said_of: Callable[[Any], Mapping[str, Any]] = lambda _: {},
     ) -> list[Any]:
         """Return `function` of each task and what is common to all, in their order.
 
@@ -394,7 +390,7 @@ class DaskRunner:
         phase: str,
         *,
         heavy: bool = False,
-        said_of: Callable[[Any], Mapping[str, Any]] = _nothing,
+        said_of: Callable[[Any], Mapping[str, Any]] = lambda _: {},
     ) -> list[Any]:
         """Return `function` of each task, as :meth:`LocalRunner.map` does."""
         from distributed.scheduler import KilledWorker

@@ -19,7 +19,7 @@ from pyarrow import parquet
 
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound, nearest_neighbour_terms
 from anonymip.errors import AnonymipError, InputError, Interrupted, ReleaseWarning, argument
-from anonymip.instances import Attribute, Microdata, TableFormat
+from anonymip.instances import Attribute, Microdata, Schema
 from anonymip.instances.encoding import complete_rows
 from anonymip.instances.readers import as_pandas
 from anonymip.problem import Problem
@@ -36,24 +36,34 @@ from anonymip.solving import solve
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What every part is solved by."""
+class Task:
+    """What is asked of a table that is solved by parts."""
 
-    attributes: tuple[Attribute, ...]  # the quasi-identifiers with the domains of the whole table
-    roles: Mapping[str, Any]  # ``sensitive`` and ``keep``, published untouched, and the ``unit``
-    table: TableFormat  # format and missing values
-    asked: Mapping[str, Any]  # what a problem takes beside its table
-    settings: Mapping[str, Any]  # what :func:`anonymip.solve` takes
-    layout: Mapping[str, Any]  # what :func:`anonymip.publish` takes
-    scratch: str  # folder of the rows by part and of what is published of them
-    tree: Tree  # the cuts, as the rows were split by them
+    source: str  # a file, a folder of files, or an address of either
+    schema: Schema  # roles of its columns
+    asked: Mapping[str, Any]  # what :class:`anonymip.Problem` takes beside the table
+    #: What :func:`anonymip.solve` takes: ``method``, ``options``, ``effort``, ``seed`` ...
+    settings: Mapping[str, Any]
+    #: What :func:`anonymip.publish` takes: ``layout``, ``escape_formulas``.
+    layout: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that parts are made of."""
-        unit = (self.roles["unit"],) if self.roles["unit"] else ()
-        names = (one.name for one in self.attributes)
-        return tuple(dict.fromkeys((*names, *self.roles["sensitive"], *self.roles["keep"], *unit)))
+        schema = self.schema
+        unit = () if schema.unit is None else (schema.unit,)
+        names = (*schema.attributes, *schema.sensitive, *schema.keep, *unit)
+        return tuple(dict.fromkeys(names))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What every part is solved by."""
+
+    task: Task
+    attributes: tuple[Attribute, ...]  # the quasi-identifiers with the domains of the whole table
+    scratch: str  # folder of the rows by part and of what is published of them
+    tree: Tree  # the cuts, as the rows were split by them
 
 
 @dataclass(frozen=True)
@@ -78,10 +88,11 @@ def said_of(error: AnonymipError, where: str) -> AnonymipError:
 
 def split(number: int, batch: Batch, plan: Plan, *, budget: Budget | None = None) -> Split:
     """Write the rows of a batch in the order of their parts, a row group for each part."""
-    table = read_batch(batch, plan.table, plan.columns)
+    form = plan.task.schema.table
+    table = read_batch(batch, form, plan.task.columns)
     frame = as_pandas(table)
     try:
-        keys = keys_of(frame, plan.attributes, plan.table)
+        keys = keys_of(frame, plan.attributes, form)
     except AnonymipError as error:
         raise said_of(error, str(batch)) from None
     numbers = part_numbers(keys, plan.tree)
@@ -94,7 +105,7 @@ def split(number: int, batch: Batch, plan: Plan, *, budget: Budget | None = None
             writer.write_table(ordered.slice(at, count), row_group_size=max(1, count))
             at += count
     parts = present.tolist()
-    complete = np.bincount(numbers[complete_rows(frame, plan.attributes, plan.table)])
+    complete = np.bincount(numbers[complete_rows(frame, plan.attributes, form)])
     return Split(
         str(place),
         {part: group for group, part in enumerate(parts)},
@@ -200,14 +211,14 @@ def _solved(
     if own.is_interrupted:
         raise Interrupted("it was stopped", remedy="Start it again")
     rows = read_groups(task.places)
-    frame = as_pandas(rows)[list(plan.columns)]
+    asked, roles = plan.task, plan.task.schema
+    frame = as_pandas(rows)[list(asked.columns)]
     fingerprint = fingerprint_of(frame)
-    roles = plan.roles
     data = Microdata(
-        frame, plan.attributes, roles["sensitive"], roles["keep"], (), plan.table, roles["unit"]
+        frame, plan.attributes, roles.sensitive, roles.keep, (), roles.table, roles.unit
     )
     try:
-        problem = Problem(data, **plan.asked)
+        problem = Problem(data, **asked.asked)
     except InputError as error:
         # The whole table may keep what one part of it cannot.
         larger = f"Have larger parts ({argument('part_rows', ...)})"
@@ -215,16 +226,16 @@ def _solved(
         raise
     way = way_to(task.tree, task.number)
     # Nearest neighbours take a fifth of the time of what comes after them, see docs/scale.md.
-    is_quick = bool(way) and plan.settings.get("effort") == "quick"
-    settings = {**plan.settings, "bound": False} if is_quick else plan.settings
+    is_quick = bool(way) and asked.settings.get("effort") == "quick"
+    settings = {**asked.settings, "bound": False} if is_quick else asked.settings
     solution = solve(problem, budget=own, **settings)
     if own.is_interrupted:
         raise Interrupted("it was stopped", remedy="Start it again")
-    if is_quick and plan.settings.get("bound", True):
+    if is_quick and asked.settings.get("bound", True):
         found = nearest_neighbour_bound(problem, effort="quick", budget=own)
         solution = solution if found is None else solution.with_bound(found)
     terms, method = proven(problem, solution, way)
-    release = publish(solution, by_content=True, **plan.layout)
+    release = publish(solution, by_content=True, **asked.layout)
     # A part that is tried again has a file of its own: of a cover it differs.
     place = Path(plan.scratch) / f"part-{task.number:05}-{secrets.token_hex(4)}.parquet"
     with _Appearing(place) as temporary:

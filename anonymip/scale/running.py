@@ -34,7 +34,17 @@ from anonymip.scale.engines import (
     refuse_short_memory,
     started,
 )
-from anonymip.scale.part import Pace, PartResult, PartTask, Plan, Split, said_of, solve_part, split
+from anonymip.scale.part import (
+    Pace,
+    PartResult,
+    PartTask,
+    Plan,
+    Split,
+    Task,
+    said_of,
+    solve_part,
+    split,
+)
 from anonymip.scale.sources import Batch, find_batches, read_batch, source_of
 from anonymip.scale.survey import Wanted, Whole, look_at, summed_up
 from anonymip.scale.targets import part_name, target_of
@@ -100,19 +110,6 @@ class ReleaseInParts:
 
     def __str__(self) -> str:
         return self.summary()
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is asked of a table that is solved by parts."""
-
-    source: str  # a file, a folder of files, or an address of either
-    schema: Schema  # roles of its columns
-    asked: Mapping[str, Any]  # what :class:`anonymip.Problem` takes beside the table
-    #: What :func:`anonymip.solve` takes: ``method``, ``options``, ``effort``, ``seed`` ...
-    settings: Mapping[str, Any]
-    #: What :func:`anonymip.publish` takes: ``layout``, ``escape_formulas``.
-    layout: Mapping[str, Any] = field(default_factory=dict)
 
 
 def anonymize_by_parts(
@@ -235,8 +232,7 @@ def run_by_parts(
         runner = stack.enter_context(started(engine, scratch, budget))
         if tell is not None and runner.link is not None:
             tell(f"Dask shows the run at {runner.link}")
-        run = _Run(task, batches, first, engine, runner, budget, str(scratch))
-        results, tree, whole = run.results()
+        results, tree, whole = _results(task, batches, first, engine, runner, scratch)
         manifest = _manifest(task, results, tree, whole, first)
         text = json.dumps(manifest, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
         target.put(ready, [Path(result.file) for result in results], text, budget)
@@ -337,94 +333,68 @@ def _refuse_unsuited(task: Task, first: Microdata) -> None:
             )
 
 
-@dataclass
-class _Run:
-    """The passes over a table: look, cut, split, solve."""
-
-    task: Task
-    batches: Sequence[Batch]
-    first: Microdata
-    engine: Engine
-    runner: LocalRunner | DaskRunner
-    budget: Budget
-    scratch: str
-
-    def results(self) -> tuple[list[PartResult], Tree, Whole]:
-        """Return what became of each part, the cuts that were kept, and the whole table."""
-        schema, k = self.task.schema, int(self.task.asked["k"])
-        roles = {"sensitive": schema.sensitive, "keep": schema.keep, "unit": schema.unit}
-        unit = () if schema.unit is None else (schema.unit,)
-        columns = (*schema.attributes, *schema.sensitive, *schema.keep, *unit)
-        samples = max(1, NUMBERS.sample // len(self.batches))
-        wanted = Wanted(schema, tuple(dict.fromkeys(columns)), samples)
-        seen = self.runner.map(look_at, [(one,) for one in self.batches], wanted, "reading")
-        others = self.first.original[[*wanted.columns]]
-        try:
-            whole = summed_up(seen, schema, others)
-            self._refuse_missing(whole, seen)
-        except AnonymipError as error:
-            raise self._found_again(error) from None
-        tree, parts = choose_cuts(
-            whole.keys,
-            whole.weights,
-            whole.attributes,
-            whole.levels,
-            whole.shortened,
-            self.engine.part_rows,
-        )
-        plan = Plan(
-            whole.attributes,
-            roles,
-            schema.table,
-            self.task.asked,
-            self.task.settings,
-            self.task.layout,
-            self.scratch,
-            tree,
-        )
-        tasks = [(number, batch) for number, batch in enumerate(self.batches)]
-        splits: list[Split] = self.runner.map(split, tasks, plan, "splitting")
-        counts, complete = np.zeros((2, parts), np.int64)
-        for one in splits:
-            for part, count in one.counts.items():
-                counts[part] += count
-                complete[part] += one.complete.get(part, 0)
-        kept, members = pruned(tree, complete, max(k, self.engine.part_rows // 20))
-        sought = []
-        for number, own in enumerate(members):
-            places = [(one, part) for one in splits for part in own if part in one.groups]
-            files = tuple((one.file, one.groups[part]) for one, part in places)
-            sought.append((PartTask(number, files, int(counts[own].sum()), kept),))
-        pace = Pace(whole.rows)
-        solved = self.runner.map(
-            solve_part, sought, plan, "solving parts", heavy=True, said_of=pace.of
-        )
-        if sum(one.fingerprint for one in solved) % 2**64 != whole.fingerprint:
-            raise AnonymipError(
-                "the rows of the parts are not those of the table",
-                remedy="Did a file change meanwhile? Start the run again; else please report this",
-            )
-        return solved, kept, whole
-
-    def _refuse_missing(self, whole: Whole, seen: Sequence[Any]) -> None:
-        """Refuse missing values that the schema does not provide for."""
-        table = self.task.schema.table
+def _results(
+    task: Task,
+    batches: Sequence[Batch],
+    first: Microdata,
+    engine: Engine,
+    runner: LocalRunner | DaskRunner,
+    scratch: Path,
+) -> tuple[list[PartResult], Tree, Whole]:
+    """Look, cut, split, solve: return what became of each part, the cuts kept, the whole table."""
+    schema = task.schema
+    wanted = Wanted(schema, task.columns, max(1, NUMBERS.sample // len(batches)))
+    seen = runner.map(look_at, [(one,) for one in batches], wanted, "reading")
+    try:
+        whole = summed_up(seen, schema, first.original[[*wanted.columns]])
         for attribute in whole.given:
             count = whole.missing[attribute.name]
-            if count and policy_of(attribute, table) == "error":
+            if count and policy_of(attribute, schema.table) == "error":
                 raise InputError(
                     f"column {attribute.name!r} has {count} missing values",
                     remedy=f"Choose {argument('missing', 'drop')}, or fill the cells",
                 )
+    except AnonymipError as error:
+        raise _found_again(task, batches, error) from None
+    tree, parts = choose_cuts(
+        whole.keys,
+        whole.weights,
+        whole.attributes,
+        whole.levels,
+        whole.shortened,
+        engine.part_rows,
+    )
+    plan = Plan(task, whole.attributes, str(scratch), tree)
+    splits: list[Split] = runner.map(split, [*enumerate(batches)], plan, "splitting")
+    counts, complete = np.zeros((2, parts), np.int64)
+    for one in splits:
+        for part, count in one.counts.items():
+            counts[part] += count
+            complete[part] += one.complete.get(part, 0)
+    kept, members = pruned(tree, complete, max(int(task.asked["k"]), engine.part_rows // 20))
+    sought = []
+    for number, own in enumerate(members):
+        places = [(one, part) for one in splits for part in own if part in one.groups]
+        files = tuple((one.file, one.groups[part]) for one, part in places)
+        sought.append((PartTask(number, files, int(counts[own].sum()), kept),))
+    pace = Pace(whole.rows)
+    solved = runner.map(solve_part, sought, plan, "solving parts", heavy=True, said_of=pace.of)
+    if sum(one.fingerprint for one in solved) % 2**64 != whole.fingerprint:
+        raise AnonymipError(
+            "the rows of the parts are not those of the table",
+            remedy="Did a file change meanwhile? Start the run again; else please report this",
+        )
+    return solved, kept, whole
 
-    def _found_again(self, error: AnonymipError) -> AnonymipError:
-        """Return the error of the first batch that has the same fault, which names file and row."""
-        for batch in self.batches:
-            try:
-                self.task.schema.apply(as_pandas(read_batch(batch, self.task.schema.table)))
-            except AnonymipError as found:
-                return said_of(found, str(batch))
-        return error
+
+def _found_again(task: Task, batches: Sequence[Batch], error: AnonymipError) -> AnonymipError:
+    """Return the error of the first batch that has the same fault, which names file and row."""
+    for batch in batches:
+        try:
+            task.schema.apply(as_pandas(read_batch(batch, task.schema.table)))
+        except AnonymipError as found:
+            return said_of(found, str(batch))
+    return error
 
 
 def _manifest(

@@ -25,7 +25,8 @@ from anonymip.privacy.parts import verify_parts
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.scale import part as part_room
 from anonymip.scale.cuts import digest
-from anonymip.scale.running import Task, run_by_parts
+from anonymip.scale.part import Task
+from anonymip.scale.running import run_by_parts
 from tests.scale.test_cuts import frames
 
 QUICK = {"method": "ordered-cut", "effort": "quick"}

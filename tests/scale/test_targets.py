@@ -20,7 +20,8 @@ from anonymip.errors import Interrupted
 from anonymip.privacy.parts import verify_parts
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.scale.engines import address_of, started
-from anonymip.scale.running import Task, run_by_parts
+from anonymip.scale.part import Task
+from anonymip.scale.running import run_by_parts
 from tests import profiles
 from tests.scale.test_engines import files_of
 from tests.scale.test_running import NAMES, people, released, small
