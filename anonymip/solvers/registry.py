@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
+from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
@@ -123,10 +124,7 @@ def get_solver(name: str) -> Solver:
 def _adapter(name: str) -> Solver:
     refuse_unknown_solver(name)
     outside = None if name in ADAPTERS else _OUTSIDE.find(name)
-    if outside is not None:
-        return outside
-    module, _, attribute = ADAPTERS[name].partition(":")
-    return cast(Solver, getattr(import_module(module), attribute)())
+    return cast(Solver, resolve_name(ADAPTERS[name])()) if outside is None else outside
 
 
 def solve_model(
@@ -238,9 +236,8 @@ def _solve_scaled(
         return _solve_form(form, adapter, options, start, budget)
     scaled = replace(form, cost=factor * form.cost, offset=0.0 if huge else factor * form.offset)
     offset = form.in_model_sense(form.offset) if huge else 0.0
-    listener = budget.progress
-    if listener is not None:
-        report = listener
+    report = budget.progress
+    if report is not None:
 
         def unscaled(message: Progress) -> None:
             incumbent = _in_units(message.incumbent, factor, offset)
@@ -265,29 +262,36 @@ def _solve_form(
     form: StandardForm, adapter: Solver, options: SolverOptions, start: bool, budget: Budget
 ) -> SolverResult:
     """Give the compiled model to the adapter, unless there is no time; check what comes back."""
-    start_values = _start_values(form) if start else None
+    start_values = form.start_values() if start else None
+    if start and start_values is None:
+        missing = next(
+            variable.name
+            for variable, integer in zip(form.variables, form.integer, strict=True)
+            if integer and variable.value is None
+        )
+        raise InputError(
+            f"start: integer variable {missing} has no value",
+            remedy="Give every integer variable a value, zeros too, or solve without a start",
+        )
     _refuse_what_does_not_fit(form, adapter)
     if not form.variables:
         objective = form.objective(np.empty(0))
         return SolverResult(Stopped.OPTIMAL, np.empty(0), objective, objective, 0.0, adapter.name)
     reason = budget.stop_reason()
+    solve = _Solve(adapter, form.without_components(), start_values, options)
     if reason is not None:
         result = SolverResult(reason, None, None, None, 0.0, adapter.name)
     else:
-        limit = _shorter(options.time_limit, budget.remaining())
-        options = replace(options, time_limit=limit)
         if options.log_file is not None:
             start_growing(options.log_file)
-        result = _run(_Solve(adapter, form.without_components(), start_values, options), budget)
+        result = _run(solve, budget)
     try:
         result = check_result(form, result)
     except SolverError:
         # CBC 2.10.3 rarely returns a point that its own preprocessing has bent out of the model.
         if not getattr(adapter, "retries_without_presolve", False) or options.presolve is False:
             raise
-        left = _shorter(options.time_limit, budget.remaining())
-        again = replace(options, presolve=False, time_limit=left)
-        solve = _Solve(adapter, form.without_components(), start_values, again)
+        solve = replace(solve, options=replace(options, presolve=False))
         result = check_result(form, _run(solve, budget))
     return keep_start(form, result, start_values)
 
@@ -319,9 +323,16 @@ class _Solve:
     start: Floats | None
     options: SolverOptions
 
+    def within(self, budget: Budget) -> _Solve:
+        """Return it with no more time than the budget has."""
+        limit, remaining = self.options.time_limit, budget.remaining()
+        if remaining is not None:
+            # The deadline may pass between two looks at the clock.
+            limit = min(max(remaining, 1e-3), math.inf if limit is None else limit)
+        return replace(self, options=replace(self.options, time_limit=limit))
+
     def __call__(self, budget: Budget) -> SolverResult:
-        limit = _shorter(self.options.time_limit, budget.remaining())
-        options = replace(self.options, time_limit=limit)
+        options = self.within(budget).options
         return self.adapter.solve(self.form, self.start, options, budget)
 
 
@@ -338,48 +349,21 @@ def _is_isolated(adapter: Solver) -> bool:
 
 
 def _run(solve: _Solve, budget: Budget) -> SolverResult:
-    adapter, options = solve.adapter, solve.options
+    solve, adapter = solve.within(budget), solve.adapter
     content = content_of(solve) if _is_isolated(adapter) else None
-    if content is None:
-        return _run_here(solve, budget)
-    began = time.monotonic()
-    outcome: SolverResult | Killed = run_isolated(content, options.time_limit, budget)
-    if not isinstance(outcome, Killed):
-        return outcome
-    name = f"{adapter.name} {adapter.availability().version}"
-    return SolverResult(outcome.reason, None, None, outcome.bound, time.monotonic() - began, name)
-
-
-def _run_here(solve: _Solve, budget: Budget) -> SolverResult:
+    if content is not None:
+        began = time.monotonic()
+        outcome: SolverResult | Killed = run_isolated(content, solve.options.time_limit, budget)
+        if not isinstance(outcome, Killed):
+            return outcome
+        name, seconds = f"{adapter.name} {adapter.availability().version}", time.monotonic() - began
+        return SolverResult(outcome.reason, None, None, outcome.bound, seconds, name)
     try:
         return solve(budget)
     except AnonymipError:
         raise
     except Exception as error:
         raise SolverError(
-            f"{solve.adapter.name} failed with {type(error).__name__}: {error}",
+            f"{adapter.name} failed with {type(error).__name__}: {error}",
             remedy=f"Try another solver; {keep_log()}",
         ) from error
-
-
-def _shorter(limit: float | None, remaining: float | None) -> float | None:
-    """Return the smaller of two limits in seconds, above zero; None if there is none."""
-    if remaining is None:
-        return limit
-    remaining = max(remaining, 1e-3)  # the deadline may pass between two looks at the clock
-    return remaining if limit is None else min(limit, remaining)
-
-
-def _start_values(form: StandardForm) -> Floats:
-    values = form.start_values()
-    if values is None:
-        missing = next(
-            variable.name
-            for variable, integer in zip(form.variables, form.integer, strict=True)
-            if integer and variable.value is None
-        )
-        raise InputError(
-            f"start: integer variable {missing} has no value",
-            remedy="Give every integer variable a value, zeros too, or solve without a start",
-        )
-    return values
