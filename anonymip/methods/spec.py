@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -97,10 +97,7 @@ class MethodSpec:
 
     def load(self) -> Method:
         """Return the method's function, importing it."""
-        if callable(self.target):
-            return self.target
-        module, _, name = self.target.partition(":")
-        function: Method = getattr(importlib.import_module(module), name)
+        function: Method = self.target if callable(self.target) else resolve_name(self.target)
         return function
 
     def parse_options(self, given: Mapping[str, object]) -> dict[str, object]:

@@ -6,14 +6,14 @@ compiled with them. ``python -m benchmarks.needed_kernels`` measures it.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
 
 from anonymip.runtime.kernel_cache import opened_folder
 from anonymip.runtime.kernels import KEEPS_KERNELS, Left
@@ -54,18 +54,10 @@ def kernels_left(runs: Iterable[str]) -> Left | None:
     kept = Counter(name.rpartition("-")[0] for name in names)
     count, seconds = 0, 0.0
     for kernel, signatures in needed.items():
-        cached = _cache_of(kernel)
-        if cached is not None:
-            missing = max(0, signatures - kept[cached.code_name().rstrip("-")])
+        # This version may have no such kernel any more.
+        with suppress(ImportError, AttributeError):
+            code = resolve_name(kernel)._cache.code_name()
+            missing = max(0, signatures - kept[code.rstrip("-")])
             count += missing
             seconds += missing * kernel_seconds().get(kernel, 1.0)
     return Left(count, seconds)
-
-
-def _cache_of(kernel: str) -> Any:
-    """Return the cache of a kernel; None if this version has no such kernel."""
-    module, _, name = kernel.partition(":")
-    try:
-        return getattr(importlib.import_module(module), name)._cache
-    except (ImportError, AttributeError):
-        return None
