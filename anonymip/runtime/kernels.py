@@ -248,8 +248,7 @@ def announcing_compilation(
 ) -> Iterator[None]:
     """Say within the block what is compiled; within such a block, the outer one says it all.
 
-    `left`: called when the first compilation begins: what is to be compiled; None if nobody knows.
-    `report`: as :meth:`anonymip.Budget.report`: hears of each kernel.
+    `left, report`: as for :class:`Announcement`.
     """
     if _compilations.announcement is not None:
         yield

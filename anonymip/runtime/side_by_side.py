@@ -89,8 +89,12 @@ def run_side_by_side(
     threads = _threads_at_hand(workers)
     if threads == 0:
         # One after the other, each with its share, and in this process.
-        workers, in_processes = 1, False
-        return _one_by_one(tasks, run, budget, phase, said_of)
+        workers, in_processes, found = 1, False, list[T]()
+        for number, task in enumerate(tasks):
+            # None hears of an interrupt while it runs.
+            found.append(run(number, task))
+            budget.report(phase, **{"done": number + 1, "total": len(tasks), **said_of(found[-1])})
+        return found
     with ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(run, number, task) for number, task in enumerate(tasks)]
         try:
@@ -125,21 +129,6 @@ def _threads_at_hand(wanted: int) -> int:
         for thread in started:
             thread.join()
     return len(started)
-
-
-def _one_by_one(
-    tasks: Sequence[Task[T]],
-    run: Callable[[int, Task[T]], T],
-    budget: Budget,
-    phase: str,
-    said_of: Callable[[T], Mapping[str, Any]],
-) -> list[T]:
-    """Run the tasks in the caller's thread; none hears of an interrupt while it runs."""
-    found = []
-    for number, task in enumerate(tasks):
-        found.append(run(number, task))
-        budget.report(phase, **{"done": number + 1, "total": len(tasks), **said_of(found[-1])})
-    return found
 
 
 def _attend(

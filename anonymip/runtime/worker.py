@@ -19,7 +19,6 @@ import threading
 import time
 import warnings
 from contextlib import suppress
-from functools import partial
 from typing import BinaryIO
 
 from anonymip.errors import AnonymipError, InputWarning
@@ -46,7 +45,9 @@ class _Worker:
             request, budget = self._waiting.get()
             _settle(request)
             tempfile.tempdir = request.scratch
-            compilation_clock.listener = partial(self._report_compilation, request.number)
+            compilation_clock.listener = lambda begins, number=request.number: self._send(
+                messages.Compiling(number, begins)
+            )
             self._send(_answer(request, budget))
 
     def _listen(self) -> None:
@@ -77,9 +78,6 @@ class _Worker:
             self._send(messages.Report(request.number, progress))
 
         return Budget(deadline, send)
-
-    def _report_compilation(self, number: int, begins: bool) -> None:
-        self._send(messages.Compiling(number, begins))
 
     def _send(self, message: object) -> None:
         with self._lock:

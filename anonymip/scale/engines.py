@@ -6,7 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -314,12 +314,24 @@ class LocalRunner:
                 for number, task in enumerate(tasks)
                 if number not in found
             ]
-            with ExitStack() as stack:
-                budget, short = self.budget, list[Memory]()
-                if heavy:
-                    budget, short = stack.enter_context(_watching(self.budget))
+            unwatched = nullcontext((self.budget, list[Memory]()))
+            with _watching(self.budget) if heavy else unwatched as (budget, short):
                 try:
-                    self._run(calls, budget, jobs, heavy, phase, said)
+                    if jobs > 1 and len(calls) > 1:
+                        run_side_by_side(
+                            calls,
+                            budget,
+                            jobs=jobs,
+                            in_processes=heavy,
+                            phase=phase,
+                            by_task=True,
+                            said_of=said,
+                        )
+                        refuse_stopped(budget)
+                    else:
+                        for call in calls:
+                            refuse_stopped(budget)
+                            budget.report(phase, **said(call(budget)))
                 except (Interrupted, MemoryShort) as error:
                     refuse_stopped(self.budget)
                     if not short and not isinstance(error, MemoryShort):
@@ -334,31 +346,6 @@ class LocalRunner:
                     continue
             break
         return [found[number] for number in range(len(tasks))]
-
-    def _run(
-        self,
-        calls: Sequence[Callable[[Budget], tuple[int, Any]]],
-        budget: Budget,
-        jobs: int,
-        heavy: bool,
-        phase: str,
-        said: Callable[[tuple[int, Any]], Mapping[str, Any]],
-    ) -> None:
-        if jobs > 1 and len(calls) > 1:
-            run_side_by_side(
-                calls,
-                budget,
-                jobs=jobs,
-                in_processes=heavy,
-                phase=phase,
-                by_task=True,
-                said_of=said,
-            )
-            refuse_stopped(budget)
-            return
-        for call in calls:
-            refuse_stopped(budget)
-            budget.report(phase, **said(call(budget)))
 
 
 def _called(

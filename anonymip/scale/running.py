@@ -233,7 +233,7 @@ def run_by_parts(
         if tell is not None and runner.link is not None:
             tell(f"Dask shows the run at {runner.link}")
         results, tree, whole = _results(task, batches, first, engine, runner, scratch)
-        manifest = _manifest(task, results, tree, whole, first)
+        manifest = _manifest(results, tree, whole, first)
         text = json.dumps(manifest, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
         target.put(ready, [Path(result.file) for result in results], text, budget)
         _warn(results, manifest)
@@ -398,7 +398,7 @@ def _found_again(task: Task, batches: Sequence[Batch], error: AnonymipError) -> 
 
 
 def _manifest(
-    task: Task, results: Sequence[PartResult], tree: Tree, whole: Whole, first: Microdata
+    results: Sequence[PartResult], tree: Tree, whole: Whole, first: Microdata
 ) -> dict[str, Any]:
     """Return the manifest of all parts together."""
     parts = [result.manifest for result in results]

@@ -345,6 +345,8 @@ def _run(
     on once. A second one would make CBC quit without writing its point.
     """
     log = log.absolute()
+    reason: Stopped | None = None
+    patience = np.inf
     with open(log, "wb", opener=private) as output:
         process = subprocess.Popen(
             _guarded(arguments, folder),
@@ -354,8 +356,31 @@ def _run(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        began = reported = time.monotonic()
         try:
-            return _watch(process, log, time_limit, form, budget)
+            while not _ended(process):
+                now = time.monotonic()
+                if now - reported >= _HEARTBEAT:
+                    reported = now
+                    incumbent, bound = progress(log.read_text(errors="replace"))
+                    budget.report(
+                        "CBC: branch and bound" if form.integer.any() else "CBC: linear program",
+                        incumbent=None if incumbent is None else form.in_model_sense(incumbent),
+                        bound=None if bound is None else form.in_model_sense(bound),
+                    )
+                if now >= patience:
+                    return _Run(reason, killed=True, late=True, code=128 + signal.SIGKILL)
+                if reason is None:
+                    # Not at the deadline itself: CBC keeps it and may just be writing its point.
+                    if budget.stop_reason() is Stopped.INTERRUPT:
+                        reason = Stopped.INTERRUPT
+                    elif time_limit is not None and now - began >= time_limit + _LATE:
+                        reason = Stopped.TIME
+                    if reason is not None:
+                        os.killpg(process.pid, signal.SIGINT)
+                        patience = now + _PATIENCE[reason]
+            late = time_limit is not None and time.monotonic() - began >= time_limit
+            return _Run(reason, killed=False, late=late, code=process.returncode)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -370,41 +395,6 @@ def _guarded(arguments: list[str], folder: Path) -> list[str]:
         return arguments
     guardian = str(Path(__file__).with_name("guardian.py"))
     return [sys.executable, "-I", "-S", guardian, str(folder), *arguments]
-
-
-def _watch(
-    process: subprocess.Popen[bytes],
-    log: Path,
-    time_limit: float | None,
-    form: StandardForm,
-    budget: Budget,
-) -> _Run:
-    began = reported = time.monotonic()
-    reason: Stopped | None = None
-    patience = np.inf
-    while not _ended(process):
-        now = time.monotonic()
-        if now - reported >= _HEARTBEAT:
-            reported = now
-            incumbent, bound = progress(log.read_text(errors="replace"))
-            budget.report(
-                "CBC: branch and bound" if form.integer.any() else "CBC: linear program",
-                incumbent=None if incumbent is None else form.in_model_sense(incumbent),
-                bound=None if bound is None else form.in_model_sense(bound),
-            )
-        if now >= patience:
-            return _Run(reason, killed=True, late=True, code=128 + signal.SIGKILL)
-        if reason is None:
-            # Not at the deadline itself: CBC keeps it and may just be writing its point.
-            if budget.stop_reason() is Stopped.INTERRUPT:
-                reason = Stopped.INTERRUPT
-            elif time_limit is not None and now - began >= time_limit + _LATE:
-                reason = Stopped.TIME
-            if reason is not None:
-                os.killpg(process.pid, signal.SIGINT)
-                patience = now + _PATIENCE[reason]
-    late = time_limit is not None and time.monotonic() - began >= time_limit
-    return _Run(reason, killed=False, late=late, code=process.returncode)
 
 
 def _ended(process: subprocess.Popen[bytes]) -> bool:

@@ -53,15 +53,8 @@ def check_result(form: StandardForm, result: SolverResult) -> SolverResult:
         if result.stopped in _LIMITS:
             return replace(result, values=None, objective=None)
         raise _distrust(result, violation)
-    return _with_checked_numbers(form, result, result.values, values)
-
-
-def _with_checked_numbers(
-    form: StandardForm, result: SolverResult, raw: Floats, values: Floats
-) -> SolverResult:
-    """Recompute the objective of the rounded point, compare the claims, settle the status."""
     objective = form.objective(values)
-    moved = float(np.abs(form.cost) @ np.abs(values - raw))
+    moved = float(np.abs(form.cost) @ np.abs(values - result.values))
     slack = _slack(objective) + moved
     claimed = result.objective
     finished = result.stopped not in _LIMITS
@@ -71,7 +64,6 @@ def _with_checked_numbers(
         )
     # Multiplied by the sign, both senses read as a minimisation.
     sign = form.in_model_sense(1.0)
-    bound = result.bound
     if bound is not None and sign * (bound - objective) > slack:
         raise _distrust(
             result, f"its bound {bound:.9g} excludes its own point of objective {objective:.9g}"

@@ -36,12 +36,17 @@ def compile_standard_form(model: ConcreteModel) -> StandardForm:
     variables, or the bounds of a variable, cannot hold.
     """
     from pyomo.common.gc_manager import PauseGC
-    from pyomo.environ import maximize
+    from pyomo.environ import Objective, maximize
 
     with PauseGC(), disjuncts_as_blocks(model) as indicators:
-        objective = _single_objective(model)
+        objectives = list(model.component_data_objects(Objective, active=True))
+        if len(objectives) != 1:
+            raise InputError(
+                f"the model has {len(objectives)} active objectives",
+                remedy="Keep exactly one active; Objective(expr=0) asks for any feasible point",
+            )
         compiled, void = _compiled(model, indicators)
-        form = _from_compiled(compiled, objective.sense == maximize, indicators)
+        form = _from_compiled(compiled, objectives[0].sense == maximize, indicators)
         # Indicators whose constraints on fixed variables do not hold are fixed at 0.
         for variable in void:
             if variable.fixed and variable.value > 0.5:
@@ -81,18 +86,6 @@ def _compiled(model: ConcreteModel, indicators: Indicators) -> tuple[Any, list[A
         for constraint in void:
             constraint.activate()
     return compiled, [indicators.of(constraint) for constraint in void]
-
-
-def _single_objective(model: ConcreteModel) -> Any:
-    from pyomo.environ import Objective
-
-    found = list(model.component_data_objects(Objective, active=True))
-    if len(found) != 1:
-        raise InputError(
-            f"the model has {len(found)} active objectives",
-            remedy="Keep exactly one active; Objective(expr=0) asks for any feasible point",
-        )
-    return found[0]
 
 
 def _from_compiled(compiled: Any, maximises: bool, indicators: Indicators) -> StandardForm:
