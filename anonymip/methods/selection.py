@@ -133,6 +133,9 @@ class _Choice(NamedTuple):
     options: Mapping[str, object] = {}
 
 
+#: Methods to try, one after the other, and why.
+_Ranked = tuple[tuple[_Choice, ...], str]
+
 #: Sets of a weaker notion's own.
 _OWN = _Choice("nearest-sets")
 
@@ -151,7 +154,8 @@ def auto(
     settings`: handed on to the method picked, as the effort is. Raises InputError if classes are to
     be close (t of a diversity), which no method makes.
     """
-    effort = check_effort(effort, limited=budget is not None and budget.deadline is not None)
+    budget = budget or Budget()
+    effort = check_effort(effort, limited=budget.deadline is not None)
     settings |= {"effort": effort, "seed": seed}
     reach = REACH[effort]
     name = problem.recoding.name
@@ -174,10 +178,10 @@ def auto(
         return _auto_freeform(problem, budget, settings)
     if name == "k-concealment" and problem.n > reach.few_concealed:
         # Its own sets and a cover that promises more: which loses less differs from table to table.
-        budget = budget or Budget()
         covers = _auto_freeform(problem, budget.share(_SHARE_OF_COVER), settings)
-        return _best_of([covers, _first_of(*_pick(problem, effort), problem, budget, settings)])
-    choices, reason = _pick(problem, effort)
+        return _best_of([covers, _first_of(_pick(problem, effort), problem, budget, settings)])
+    picked = _pick(problem, effort)
+    choices = picked[0]
     heuristic = find_method(choices[0].name).role != "exact"
     if heuristic and isinstance(problem.recoding, Freeform) and problem.recoding.suppression:
         last, refused = choices[-1], "leaving records out gave the others no sets"
@@ -186,7 +190,6 @@ def auto(
         except NoSolution:
             if not problem.limits or (problem.recoding.reciprocal and last.name != "freeform-mip"):
                 raise
-        budget = budget or Budget()
         if not problem.recoding.reciprocal:
             # Under limits exchanges may find no cover where classes are found, which hold rings.
             try:
@@ -197,9 +200,9 @@ def auto(
         # The model says itself who is left out.
         return _run(last, refused, problem, budget, settings)
     if choices[0].name == "nh":
-        budget, found = budget or Budget(), list[Solution]()
+        found = list[Solution]()
         try:
-            found.append(_first_of(choices, reason, problem, budget, settings))
+            found.append(_first_of(picked, problem, budget, settings))
         except NoSolution:
             if not (rings := _diverse_rings(problem, budget, settings)):
                 raise
@@ -208,9 +211,8 @@ def auto(
     # Whether the best classes are told within the effort, and hold covers as good.
     told = problem.n <= reach.improved_in_batches and is_plain(problem) and compiled.monotone
     if problem.recoding == Freeform() and choices[0].name == "ring" and told:
-        budget = budget or Budget()
         covers = _rings_in_classes(problem, budget.share(_SHARE_OF_COVER), settings)
-        best = _best_of([covers, _first_of(choices, reason, problem, budget, settings)])
+        best = _best_of([covers, _first_of(picked, problem, budget, settings)])
         if not best.is_optimal and problem.n * problem.k <= reach.few_flows:
             why = f"{problem.n:,} records: provable"
             with suppress(NoSolution, InputError, SolverError):
@@ -220,18 +222,18 @@ def auto(
     cheaper = _cheaper_picks(problem, effort, choices[0])
     by_rings = heuristic and problem.recoding == Freeform() and told
     if not cheaper and not by_rings:
-        return _first_of(choices, reason, problem, budget, settings)
-    budget, found = budget or Budget(), []
+        return _first_of(picked, problem, budget, settings)
+    found = []
     if by_rings:
         with suppress(NoSolution, InputError):
             part = budget.share(_SHARE_OF_CHEAPER)
             found.append(_rings_in_classes(problem, part, settings))
-    for at, (lower, (picks, why)) in enumerate(cheaper):
+    for at, (lower, picks) in enumerate(cheaper):
         share = budget.share(_SHARE_OF_CHEAPER / (len(cheaper) - at))
         with suppress(NoSolution, InputError):
-            found.append(_first_of(picks, why, problem, share, {**settings, "effort": lower}))
+            found.append(_first_of(picks, problem, share, {**settings, "effort": lower}))
     try:
-        found.append(_first_of(choices, reason, problem, budget, settings))
+        found.append(_first_of(picked, problem, budget, settings))
     except NoSolution:
         if not found:
             raise
@@ -249,14 +251,12 @@ def _best_of(found: list[Solution]) -> Solution:
     return best
 
 
-def _cheaper_picks(
-    problem: Problem, effort: str, last: _Choice
-) -> list[tuple[str, tuple[tuple[_Choice, ...], str]]]:
+def _cheaper_picks(problem: Problem, effort: str, last: _Choice) -> list[tuple[str, _Ranked]]:
     """Return what lower efforts pick, with them, where the pick does not begin with that itself."""
     # Local search does what lower efforts do, and exact methods of classes begin with it.
     if problem.recoding.name != "freeform":
         return []
-    picks: list[tuple[str, tuple[tuple[_Choice, ...], str]]] = []
+    picks: list[tuple[str, _Ranked]] = []
     for lower in EFFORTS[: EFFORTS.index(effort)]:
         picked = _pick(problem, lower)
         names = [picks[-1][1][0][0]] if picks else []
@@ -267,13 +267,10 @@ def _cheaper_picks(
 
 
 def _first_of(
-    choices: tuple[_Choice, ...],
-    reason: str,
-    problem: Problem,
-    budget: Budget | None,
-    settings: dict[str, Any],
+    picked: _Ranked, problem: Problem, budget: Budget, settings: dict[str, Any]
 ) -> Solution:
     """Return what the first method finds that finds anything."""
+    choices, reason = picked
     for choice in choices[:-1]:
         try:
             return _run(choice, reason, problem, budget, settings)
@@ -296,14 +293,14 @@ def _first_of(
     )
 
 
-def _auto_freeform(problem: Problem, budget: Budget | None, settings: dict[str, Any]) -> Solution:
+def _auto_freeform(problem: Problem, budget: Budget, settings: dict[str, Any]) -> Solution:
     """Return a freeform cover, which has what the weaker notions ask for as well."""
     fits = _concealing(problem) <= REACH[settings["effort"]].concealed
     fits = fits and problem.diversity is None and problem.compiled.has_tables
     if not fits or settings["effort"] != "thorough":
         return _cover_or_own(problem, fits, budget, settings, settings)
     # Mostly sets of their own lose less than the best cover, which takes long to prove.
-    budget, cheaper = budget or Budget(), {**settings, "effort": "normal"}
+    cheaper = {**settings, "effort": "normal"}
     found = _cover_or_own(problem, fits, budget, settings, cheaper)
     exact = problem.compiled.monotone and found.ncp == 0
     if exact or found.method == _OWN.name:
@@ -316,7 +313,7 @@ def _auto_freeform(problem: Problem, budget: Budget | None, settings: dict[str, 
 def _cover_or_own(
     problem: Problem,
     fits: bool,
-    budget: Budget | None,
+    budget: Budget,
     settings: dict[str, Any],
     of_cover: dict[str, Any],
 ) -> Solution:
@@ -398,7 +395,7 @@ def _diverse_rings(problem: Problem, budget: Budget, settings: dict[str, Any]) -
 
 
 def _run(
-    choice: _Choice, reason: str, problem: Problem, budget: Budget | None, settings: dict[str, Any]
+    choice: _Choice, reason: str, problem: Problem, budget: Budget, settings: dict[str, Any]
 ) -> Solution:
     spec, seed = find_method(choice.name), settings["seed"]
     taken = {key: value for key, value in settings.items() if key in spec.takes}
@@ -406,7 +403,7 @@ def _run(
     few = problem.n <= REACH[settings["effort"]].few_concealed
     if choice.name == "equivalence-mip" and not few:
         # The model cannot end on many tables: what is improved is mostly better than it gets to.
-        share = None if budget is None else budget.share(_SHARE_OF_CHEAPER)
+        share = budget.share(_SHARE_OF_CHEAPER)
         with suppress(NoSolution, InputError):
             improve = find_method("local-search").load()
             first = improve(
@@ -424,7 +421,7 @@ def picked_method(problem: Problem, effort: str) -> str:
     return _pick(problem, effort)[0][0].name
 
 
-def _pick(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
+def _pick(problem: Problem, effort: str) -> _Ranked:
     """Return the methods to try, one after the other, and why."""
     name, few = problem.recoding.name, REACH[effort].few_concealed
     if name in _PICKS:
@@ -436,7 +433,7 @@ def _pick(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
     return (_Choice("freeform-mip"),), f"the method for {name}"
 
 
-def _pick_classes(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
+def _pick_classes(problem: Problem, effort: str) -> _Ranked:
     reach = REACH[effort]
     classes = model_size(problem, "set-partition") if problem.n <= reach.few_records else None
     listed = classes is not None and classes <= reach.few_classes
@@ -471,7 +468,7 @@ def _columns_suit(problem: Problem, effort: str) -> bool:
     return not ruled and types * problem.k**2 <= REACH[effort].by_columns
 
 
-def _pick_patterns(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
+def _pick_patterns(problem: Problem, effort: str) -> _Ranked:
     exact = _Choice("pattern-ilp", {"warm_start": "search"})
     shared, reason = _count_pairs(problem, effort)
     if shared is None:
@@ -485,7 +482,7 @@ def _pick_patterns(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], 
     return (_Choice("pattern-search"), *others), reason
 
 
-def _pick_levels(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
+def _pick_levels(problem: Problem, effort: str) -> _Ranked:
     # Imported late, as below: other choices need no models of patterns, which import Pyomo.
     from anonymip.exact.patterns.pattern_levels import spread_levels
 
@@ -521,7 +518,7 @@ def _count_pairs(problem: Problem, effort: str) -> tuple[int | None, str]:
     )
 
 
-def _pick_freeform(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
+def _pick_freeform(problem: Problem, effort: str) -> _Ranked:
     reach = REACH[effort]
     n, exact = problem.n, (_Choice("freeform-mip"),)
     degrees = getattr(problem.recoding, "degrees", None) or ()
@@ -572,7 +569,7 @@ def _possible_sets(problem: Problem, effort: str) -> int | None:
         return None
 
 
-_PICKS: Mapping[str, Callable[[Problem, str], tuple[tuple[_Choice, ...], str]]] = {
+_PICKS: Mapping[str, Callable[[Problem, str], _Ranked]] = {
     "classes": _pick_classes,
     "freeform": _pick_freeform,
     "pattern": _pick_patterns,
