@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from anonymip.effort import check_effort
 from anonymip.errors import InputError, did_you_mean, within
@@ -23,39 +23,29 @@ from anonymip.recodings.suppression import OF_SUPPRESSION
 from anonymip.solvers import SolverOptions, refuse_unknown_solver
 
 
-class MadeRecoding(NamedTuple):
-    """A recoding, and what its options say of the objective.
-
-    `priced`: what stars cost; None if that is not said.
-    """
-
-    recoding: Recoding
-    priced: Suppressions | None = None
-
-
 def make_recoding(
-    name: str, options: Mapping[str, Any], mask: Mapping[str, Any] | None = None
-) -> MadeRecoding:
-    """Return the recoding of a name with its options.
+    name: str, options: Mapping[str, Any], mask: Mapping[str, Any]
+) -> tuple[Recoding, Suppressions | None]:
+    """Return the recoding of a name with its options, and what stars cost if these say so.
 
     `options`: parameters of its class; of patterns also the keys of a section ``[mask]``. `mask`:
     such a section, which options replace key by key. Raises InputError if there is no such
     recoding, or it has no such option.
     """
     if name in ("pattern", "pattern-levels"):
-        rules = {**(mask or {}), **options}
+        rules = {**mask, **options}
         suppression = {key: rules.pop(key) for key in OF_SUPPRESSION if key in rules}
         if name == "pattern":
-            return MadeRecoding(*read_mask_section(rules, **suppression))
+            return read_mask_section(rules, **suppression)
         if suppression not in ({}, {"suppression": False}) or rules.get("single_use"):
             raise InputError(
                 "the recoding pattern-levels has neither suppression nor single_use",
                 remedy="Leave them out, or use the recoding pattern",
             )
         made = read_mask_section(rules)
-        return MadeRecoding(PatternLevels(made.recoding.mask), made.objective)
+        return PatternLevels(made.recoding.mask), made.objective
     if not options:
-        return MadeRecoding(find_recoding(name))
+        return find_recoding(name), None
     make = RECODINGS.get(name)
     known = [] if make is None else list(inspect.signature(make).parameters)
     for option in options:
@@ -65,7 +55,7 @@ def make_recoding(
                 remedy=did_you_mean(option, known, f"Its options: {', '.join(known) or 'none'}"),
             )
     assert make is not None
-    return MadeRecoding(make(**options))
+    return make(**options), None
 
 
 @dataclass(frozen=True)
@@ -183,7 +173,7 @@ class Experiment:
                     remedy=f"Solved are {', '.join(sorted(solved))}",
                 )
         for recoding in solved:
-            make_recoding(recoding, self.recodings.get(recoding, {}))
+            make_recoding(recoding, self.recodings.get(recoding, {}), {})
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Experiment:
@@ -257,11 +247,11 @@ class Experiment:
         section ``[mask]`` of the table's schema, which the options of the recoding replace key by
         key. Raises InputError if they do not fit the table.
         """
-        made = make_recoding(recoding, self.recodings.get(recoding, {}), mask or {})
+        made, priced = make_recoding(recoding, self.recodings.get(recoding, {}), mask or {})
         objective = self.find_objective()
-        if made.priced is not None and objective.name in ("gcp", "suppressions"):
-            objective = made.priced
-        return Problem(data, k, made.recoding, objective, self.diversity, self.limits)
+        if priced is not None and objective.name in ("gcp", "suppressions"):
+            objective = priced
+        return Problem(data, k, made, objective, self.diversity, self.limits)
 
 
 def _table(given: Mapping[str, Any]) -> TableSource:
@@ -333,19 +323,14 @@ def check_document(file: Path | str, document: Mapping[str, Any]) -> None:
 
     Raises InputError naming file and key.
     """
-    check_keys(file, "", document, _EXPERIMENT_KEYS)
-    _require(file, "", document, "name", "tables", "k", "methods")
+    _check(file, "", document, _EXPERIMENT_KEYS, "name", "tables", "k", "methods")
     for place, table in _tables(file, "tables", document["tables"]):
-        check_keys(file, place, table, _TABLE_KEYS)
-        _require(file, place, table, "instance")
+        _check(file, place, table, _TABLE_KEYS, "instance")
         samples = table.get("samples", {"count": 0, "size": 0})
-        check_keys(file, f"{place}samples.", samples, _SAMPLES_KEYS)
-        _require(file, f"{place}samples.", samples, "count", "size")
+        _check(file, f"{place}samples.", samples, _SAMPLES_KEYS, "count", "size")
     for place, method in _tables(file, "methods", document["methods"]):
-        check_keys(file, place, method, _METHOD_KEYS)
-        _require(file, place, method, "method")
-    for _ in _tables(file, "recodings", list(document.get("recodings", {}).values())):
-        pass
+        _check(file, place, method, _METHOD_KEYS, "method")
+    _tables(file, "recodings", list(document.get("recodings", {}).values()))
     check_keys(file, "diversity.", document.get("diversity", {}), _DIVERSITY_KEYS)
     limits = document.get("limits", {})
     check_keys(file, "limits.", limits, _LIMITS_KEYS)
@@ -365,7 +350,10 @@ def _tables(file: Path | str, key: str, given: list[Any]) -> list[tuple[str, dic
     return [(f"{key}[{number}].", one) for number, one in enumerate(given, start=1)]
 
 
-def _require(file: Path | str, where: str, given: Mapping[str, Any], *keys: str) -> None:
-    for key in keys:
+def _check(
+    file: Path | str, where: str, given: Mapping[str, Any], keys: Mapping[str, str], *needed: str
+) -> None:
+    check_keys(file, where, given, keys)
+    for key in needed:
         if key not in given:
             raise InputError(f"{file}: {where}{key} is missing", remedy=f"Add {key}")
