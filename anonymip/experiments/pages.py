@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,57 +27,49 @@ from anonymip.tolerances import OPTIMALITY_RELATIVE, same_loss
 _WIDE, _NARROW, _HIGH = 11.6, 4.3, 4.4
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """What a picture of a page is drawn on: once for wide screens, once for narrow ones.
+def inline(
+    draw: Callable[[Axes], Sequence[Named]],
+    description: str,
+    *,
+    height: float = _HIGH,
+    at_points: bool = False,
+) -> Markup:
+    """Return a picture of one plot as elements of a page, in the page's own colours.
 
-    `figure`: its figure. `is_narrow`: whether there is room for no more than the plot, with all
-    names below it. `names`: those beside what they name.
-    """
-
-    figure: Figure
-    is_narrow: bool
-    names: Names
-
-    def name_ends(self, axes: Axes, named: Sequence[Named]) -> None:
-        """Name lines at the right of the plot, on narrow screens below it."""
-        if not self._below(axes):
-            self.names.at_ends(axes, named)
-
-    def name_points(self, axes: Axes, named: Sequence[Named]) -> None:
-        """Name points beside them, on narrow screens below the plot."""
-        if not self._below(axes):
-            self.names.at_points(axes, named)
-
-    def _below(self, axes: Axes) -> bool:
-        if self.is_narrow:
-            handles, labels = axes.get_legend_handles_labels()
-            legend_below(self.figure, dict(zip(labels, handles, strict=True)))
-        return self.is_narrow
-
-
-def inline(draw: Callable[[Sheet], None], description: str, *, height: float = _HIGH) -> Markup:
-    """Return a picture as elements of a page, in the page's own colours.
-
-    `draw`: draws it: a page shows the drawing that fits its window. `description`: what it shows,
-    for those who cannot see it. `height`: of the plot, in inches.
+    There is one for wide screens and one for narrow ones, of which a page shows what fits its
+    window. `draw`: draws the plot, and returns the names in it. `description`: what it shows, for
+    those who cannot see it. `height`: of the plot, in inches. `at_points`: whether names stand
+    beside their points, or else at the right of the plot.
     """
     return Markup("").join(
-        _drawn(draw, description, height, is_narrow=narrow) for narrow in (False, True)
+        [
+            _drawn(draw, "wide", (_WIDE, height), description, at_points),
+            _drawn(draw, "narrow", (_NARROW, max(3.2, 0.8 * height)), description, at_points),
+        ]
     )
 
 
 def _drawn(
-    draw: Callable[[Sheet], None], description: str, height: float, *, is_narrow: bool
+    draw: Callable[[Axes], Sequence[Named]],
+    kind: str,
+    size: tuple[float, float],
+    description: str,
+    at_points: bool,
 ) -> Markup:
-    kind = "narrow" if is_narrow else "wide"
     # Marks have their names from the salt: those of a drawing that is not shown draw nothing.
     with drawing(**{"svg.hashsalt": f"{kind}: {description}"}):
-        size = (_NARROW, max(3.2, 0.8 * height)) if is_narrow else (_WIDE, height)
         figure = Figure(figsize=size, layout="constrained")
-        sheet = Sheet(figure, is_narrow, Names(figure))
-        draw(sheet)
-        sheet.names.settle()
+        axes, names = figure.add_subplot(), Names(figure)
+        named = draw(axes)
+        if kind == "narrow" and named:
+            # There is room for no more than the plot.
+            handles, labels = axes.get_legend_handles_labels()
+            legend_below(figure, dict(zip(labels, handles, strict=True)))
+        elif at_points:
+            names.at_points(axes, named)
+        else:
+            names.at_ends(axes, named)
+        names.settle()
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
     drawn = buffer.getvalue()
@@ -99,18 +89,16 @@ def _drawn(
 
 def render(template: str, **shown: object) -> str:
     """Return the page of a template; every text that is shown is escaped."""
-    return _environment().get_template(template).render(shown, colours=COLOURS)
+    return _TEMPLATES.get_template(template).render(shown, colours=COLOURS)
 
 
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("anonymip.experiments"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+_TEMPLATES = Environment(
+    loader=PackageLoader("anonymip.experiments"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 
 
 def optimum_chart(means: pd.DataFrame, looks: Mapping[str, Look]) -> Markup:
@@ -133,10 +121,9 @@ def optimum_chart(means: pd.DataFrame, looks: Mapping[str, Look]) -> Markup:
             )
         )
 
-    def draw(sheet: Sheet) -> None:
-        axes = sheet.figure.add_subplot()
-        sheet.name_ends(axes, draw_columns(axes, columns, looks))
+    def draw(axes: Axes) -> list[Named]:
         axes.set_ylabel("loss")
+        return draw_columns(axes, columns, looks)
 
     return inline(draw, "Losses of the methods above, the optimum or the best bound below")
 
@@ -150,14 +137,12 @@ def time_chart(front: pd.DataFrame, looks: Mapping[str, Look]) -> Markup | None:
     if len(points) < 2:
         return None
 
-    def draw(sheet: Sheet) -> None:
-        axes = sheet.figure.add_subplot()
-        named = draw_front(axes, points, joined, loss="ratio", time="seconds", looks=looks)
-        sheet.name_points(axes, named)
+    def draw(axes: Axes) -> list[Named]:
         axes.set_xlabel("seconds")
         axes.set_ylabel("loss over the least found")
+        return draw_front(axes, points, joined, loss="ratio", time="seconds", looks=looks)
 
-    return inline(draw, "Mean loss of each method against its mean time")
+    return inline(draw, "Mean loss of each method against its mean time", at_points=True)
 
 
 def spread_chart(runs: pd.DataFrame, looks: Mapping[str, Look]) -> Markup:
@@ -167,8 +152,7 @@ def spread_chart(runs: pd.DataFrame, looks: Mapping[str, Look]) -> Markup:
     """
     labels = list(dict.fromkeys(map(str, runs["label"])))
 
-    def draw(sheet: Sheet) -> None:
-        axes = sheet.figure.add_subplot()
+    def draw(axes: Axes) -> tuple[()]:
         for at, label in enumerate(labels):
             ratios = runs.loc[runs["label"] == label, "ratio"].to_numpy(np.float64)
             # Points of equal ratios lie beside each other, in the order of the runs.
@@ -181,6 +165,7 @@ def spread_chart(runs: pd.DataFrame, looks: Mapping[str, Look]) -> Markup:
         axes.invert_yaxis()
         axes.set_xlabel("loss over the least known")
         axes.grid(axis="x")
+        return ()
 
     return inline(draw, "Ratios of all runs of each method", height=1.0 + 0.4 * len(labels))
 
