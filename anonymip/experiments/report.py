@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -52,16 +53,6 @@ class _Column:
     bands: Sequence[Band] = ()
 
 
-@dataclass(frozen=True)
-class _Sizes:
-    """Classes of about one size: their number, their records, and the share of all these."""
-
-    name: str
-    classes: int
-    records: int
-    share: float
-
-
 def html_report(release: Release, instance: str, *, command: str | None = None) -> str:
     """Return a page about a release, complete in itself; it shows no record of the original.
 
@@ -75,7 +66,7 @@ def html_report(release: Release, instance: str, *, command: str | None = None) 
     penalties = attribute_losses(solution, records)
     columns = [
         _quasi_identifier(solution, a, records, penalties[attribute.name])
-        for a, attribute in enumerate(solution.problem.microdata.attributes)
+        for a, attribute in enumerate(microdata.attributes)
     ]
     return render(
         "release.html",
@@ -103,7 +94,7 @@ def html_report(release: Release, instance: str, *, command: str | None = None) 
             *nearly_unique_columns(microdata),
             *persons_of_several_rows(microdata),
         ],
-        has_sensitive=bool(solution.problem.microdata.sensitive),
+        has_sensitive=bool(microdata.sensitive),
         verified=release.verified,
         checked=manifest["checked"],
         assumed=manifest["assumed"],
@@ -138,8 +129,7 @@ def _compared(risk: DisclosureRisk) -> list[tuple[str, str, str]]:
     """Return the figures of the risk before and after, as the command prints them."""
     before = risk.before.lines(risk.k)
     after = {} if risk.after is None else risk.after.lines(risk.k)
-    names = dict.fromkeys((*before, *after))
-    return [(name, before.get(name, "-"), after.get(name, "-")) for name in names]
+    return [(name, before.get(name, "-"), after.get(name, "-")) for name in {**before, **after}]
 
 
 def _homogeneous(release: Release, risk: DisclosureRisk | str) -> list[str]:
@@ -165,9 +155,10 @@ def _summary(
     `published`: records that are. `shown`: what their cells lose on average.
     """
     solution, manifest = release.solution, release.manifest
-    total = len(solution.problem.microdata.original)
+    microdata = solution.problem.microdata
+    total = len(microdata.original)
     promise = manifest["checked"][0]
-    if not isinstance(solution.assignment, Cover) and solution.problem.microdata.unit is None:
+    if not isinstance(solution.assignment, Cover) and microdata.unit is None:
         others = solution.problem.k - 1
         promise = f"every row looks like at least {others} other{'s' if others > 1 else ''}"
     counts = f"{len(release.table):,} of {total:,} records are published"
@@ -272,22 +263,18 @@ def _quasi_identifier(
 
 
 def _fate(attribute: Attribute) -> str:
-    """Return how a quasi-identifier is published."""
     forms = {"range": "ranges", "set": "sets of values", "node": "values or groups of a hierarchy"}
     form = forms[str(attribute.publish)]
     if attribute.kind == "date" and attribute.publish == "node":
         form = "days, months, quarters, years or decades"
     parts = [f"generalized: {form}"]
-    told = {
-        "precision": "precision {}",
-        "at_most": "one group from {} up",
-        "at_least": "one group down from {}",
-    }
-    parts += [
-        text.format(attribute.scaling[name])
-        for name, text in told.items()
-        if attribute.scaling[name] is not None
-    ]
+    for name, text in (
+        ("precision", "precision {}"),
+        ("at_most", "one group from {} up"),
+        ("at_least", "one group down from {}"),
+    ):
+        if attribute.scaling[name] is not None:
+            parts.append(text.format(attribute.scaling[name]))
     if attribute.missing is not None:
         parts.append(f"missing values: {_MISSING[attribute.missing]}")
     return ", ".join(parts)
@@ -320,7 +307,6 @@ def _untouched(release: Release) -> list[_Column]:
 
 
 def _method(solution: Solution) -> str:
-    """Return how the release was found."""
     options = ", ".join(f"{name}={value}" for name, value in solution.options.items())
     parts = [f"method {solution.method}" + (f" ({options})" if options else "")]
     parts += [] if solution.solver is None else [solution.solver]
@@ -328,8 +314,11 @@ def _method(solution: Solution) -> str:
     return ", ".join([*parts, f"{solution.status}, {solution.seconds:.1f} s"])
 
 
-def _sizes(sizes: Ints, k: int) -> list[_Sizes]:
-    """Return how many classes there are by size, in bands that double: k to 2k - 1 and so on."""
+def _sizes(sizes: Ints, k: int) -> list[dict[str, Any]]:
+    """Return how many classes there are by size, in bands that double: k to 2k - 1 and so on.
+
+    Of each its ``name``, the number of its ``classes`` and ``records``, the ``share`` of all these.
+    """
     found = []
     low, total = max(1, k), int(sizes.sum())
     if len(sizes) and sizes.min() < low:
@@ -338,24 +327,21 @@ def _sizes(sizes: Ints, k: int) -> list[_Sizes]:
         high = 2 * low - 1
         inside = sizes[(sizes >= low) & (sizes <= high)]
         if len(inside):
-            name = f"{low:,} to {high:,}" if high > low else f"{low:,}"
-            found.append(_Sizes(name, len(inside), int(inside.sum()), inside.sum() / total))
+            name, held = f"{low:,} to {high:,}" if high > low else f"{low:,}", int(inside.sum())
+            found.append(
+                {"name": name, "classes": len(inside), "records": held, "share": held / total}
+            )
         low = high + 1
     return found
 
 
-@dataclass(frozen=True)
-class _Example:
-    """A row of the release, how often it occurs, and what might have stood there before."""
+def _examples(
+    solution: Solution, records: NDArray[np.integer]
+) -> list[tuple[int, list[tuple[str, str, str]]]]:
+    """Return the rows that occur most in the release: how often, and their cells.
 
-    count: int
-    cells: list[tuple[str, str, str]]
-
-
-def _examples(solution: Solution, records: NDArray[np.integer]) -> list[_Example]:
-    """Return the rows that occur most in the release, with made-up values before.
-
-    They follow from the published rows, and from which values k records have.
+    Of each cell the name of its column, a made-up value before, and the one after. They follow from
+    the published rows, and from which values k records have.
     """
     attributes = solution.problem.microdata.attributes
     texts = {
@@ -365,7 +351,7 @@ def _examples(solution: Solution, records: NDArray[np.integer]) -> list[_Example
     groups = pd.DataFrame(texts).groupby(list(texts), sort=True, dropna=False).indices.values()
     commonest = sorted(groups, key=lambda rows: -len(rows))[:_EXAMPLES]
     return [
-        _Example(
+        (
             len(rows),
             [
                 (
