@@ -64,16 +64,13 @@ class RunStore:
         self._rows: dict[str, Row] = {}
         self._folder = folder
         if folder is not None:
+            plan = folder / "experiment.json"
             # Among other files those of an experiment would be lost.
-            if (
-                folder.is_dir()
-                and any(folder.iterdir())
-                and not (folder / "experiment.json").is_file()
-            ):
+            if folder.is_dir() and any(folder.iterdir()) and not plan.is_file():
                 raise InputError(
                     f"the folder {folder} holds other files", remedy="Name another, or an empty one"
                 )
-            refuse_outputs([folder / "experiment.json", self._file("")], [])
+            refuse_outputs([plan, self._file("")], [])
 
     def has(self, run: Run) -> bool:
         """Return whether a run has ended; one that failed is to be tried again."""
@@ -111,7 +108,7 @@ class RunStore:
         """Write the specification with the keys and names of its runs."""
         if self._folder is None:
             return
-        listed = [{"key": run.key, **_names(run)} for run in runs]
+        listed = list(map(_names, runs))
         text = json.dumps({"experiment": experiment.to_dict(), "runs": listed}, indent=1)
         with writing() as outputs:
             # Private: limits name values of the table.
@@ -119,7 +116,7 @@ class RunStore:
 
     def results(self, experiment: Experiment, runs: Sequence[Run]) -> Results:
         """Return the table of the runs that have ended; write it, if there is a folder."""
-        found = self._table(experiment, [{"key": run.key, **_names(run)} for run in runs])
+        found = self._table(experiment, map(_names, runs))
         if self._folder is not None:
             with writing() as outputs:
                 place = outputs.stage(self._folder / "results.parquet", public=True)
@@ -141,8 +138,9 @@ class RunStore:
 
 
 def _names(run: Run) -> Row:
-    """Return what a change of names alone changes; the rest of a row is determined by its key."""
+    """Return the key of a run and what is no part of it: a change of names changes that alone."""
     return {
+        "key": run.key,
         "experiment": run.experiment.name,
         "instance": run.table.title,
         "label": None if run.choice is None else run.choice.title,

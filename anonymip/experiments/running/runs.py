@@ -9,6 +9,7 @@ import platform
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -178,13 +179,10 @@ def plan(experiment: Experiment) -> list[Run]:
 
 def _runs_on(experiment: Experiment, table: TableSource, files: tuple[str, ...]) -> Iterator[Run]:
     recodings = dict.fromkeys(one.solved_recoding for one in experiment.methods)
-    for sample in table.numbers:
-        for k in experiment.k:
-            for recoding in recodings:
-                if experiment.bound:
-                    yield Run(experiment, table, sample, k, recoding, None, 1, files)
-                for choice in experiment.methods:
-                    if choice.solved_recoding != recoding:
-                        continue
-                    for repetition in range(1, experiment.repetitions + 1):
-                        yield Run(experiment, table, sample, k, recoding, choice, repetition, files)
+    repetitions = range(1, experiment.repetitions + 1)
+    for sample, k, recoding in product(table.numbers, experiment.k, recodings):
+        if experiment.bound:
+            yield Run(experiment, table, sample, k, recoding, None, 1, files)
+        for choice, repetition in product(experiment.methods, repetitions):
+            if choice.solved_recoding == recoding:
+                yield Run(experiment, table, sample, k, recoding, choice, repetition, files)

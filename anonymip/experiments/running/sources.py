@@ -168,23 +168,17 @@ class TableSource:
         Raises InputError if one is not there.
         """
         if self._is_named:
-            name = self.instance
-            if name.startswith(PREFIX):
-                name = find_entry(name).table
-            named = INSTANCES.get(name)
-            files: tuple[Path, ...] = () if named is None else named.paths()
-        else:
-            schema = self._schema_file(folder)
-            files = (folder / self.instance, *(() if schema is None else (schema,)))
-        trees = [] if self._is_named else _hierarchies(self._schema(folder))
-        return [*map(file_digest, files), *trees]
-
-
-def _hierarchies(schema: Schema | None) -> list[str]:
-    """Return the SHA-256 of the hierarchies of a schema, which may lie in files of their own."""
-    attributes = {} if schema is None else schema.attributes
-    trees = [given["hierarchy"] for given in attributes.values() if given.get("hierarchy")]
-    return [hashlib.sha256(repr(tree.paths).encode()).hexdigest() for tree in trees]
+            library = self.instance.startswith(PREFIX)
+            named = INSTANCES.get(find_entry(self.instance).table if library else self.instance)
+            return [] if named is None else list(map(file_digest, named.paths()))
+        table, file = folder / self.instance, self._schema_file(folder)
+        if file is None:
+            return [file_digest(table)]
+        # Hierarchies may lie in files of their own.
+        given = [one.get("hierarchy") for one in read_schema(file).attributes.values()]
+        trees = [repr(one.paths).encode() for one in given if one]
+        sums = [hashlib.sha256(tree).hexdigest() for tree in trees]
+        return [file_digest(table), file_digest(file), *sums]
 
 
 def file_digest(file: Path) -> str:
