@@ -239,22 +239,19 @@ def _of_values(
         sizes = stop - start
         places = np.arange(sizes.sum()) + np.repeat(start - np.cumsum(sizes) + sizes, sizes)
         weights = np.repeat(counts / np.maximum(sizes, 1), sizes)
-        found = cells.members.codes[places]
-        after = np.bincount(found, weights, len(names)).astype(np.float64)
+        shared = cells.members.codes[places]
+        after = np.bincount(shared, weights, len(names)).astype(np.float64)
     before = np.bincount(codes, minlength=len(names))
     order = np.argsort(-before, kind="stable")
     told = int((before[order[: _MOST_BANDS - (len(names) > _MOST_BANDS)]] >= k).sum())
     # Too few others are hidden by one more value.
     while told and 0 < before[order[told:]].sum() < k:
         told -= 1
-    n = len(records)
-    told_ones = order[:told].tolist()
-    told_bands = [
-        Band(str(names[one]), float(before[one] / n), float(after[one] / n))
-        for one in (sorted(told_ones) if attribute.kind == "date" else told_ones)
-    ]
-    rest = order[told:]
+    n, chosen, rest = len(records), order[:told], order[told:]
+    if attribute.kind == "date":
+        chosen = np.sort(chosen)
+    found = [Band(str(names[one]), float(before[one] / n), float(after[one] / n)) for one in chosen]
     if before[rest].sum() or after[rest].sum() > 1e-9 * n:
         others = Band("all others", float(before[rest].sum() / n), float(after[rest].sum() / n))
-        told_bands.append(others)
-    return told_bands
+        found.append(others)
+    return found

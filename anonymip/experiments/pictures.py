@@ -180,8 +180,20 @@ def _draw_unified(axes: Axes, cover: Cover, names: list[str], colours: Ints) -> 
     for row, record, colour in zip(cover.owners, cover.members, colours, strict=True):
         if row == record:
             axes.plot(*(_RING * places[row]), "o", ms=13, mfc="none", mec=_paint(colour), mew=1.5)
-        else:
-            _draw_arrow(axes, places[row], places[record], _paint(colour))
+            continue
+        arrow = FancyArrowPatch(
+            (places[row, 0], places[row, 1]),
+            (places[record, 0], places[record, 1]),
+            arrowstyle="-|>",
+            mutation_scale=12,
+            # Bent, so that two rows that cover each other's records have two arrows.
+            connectionstyle="arc3,rad=0.12",
+            shrinkA=10,
+            shrinkB=10,
+            color=_paint(colour),
+            lw=1.5,
+        )
+        axes.add_patch(arrow)
     _draw_nodes(axes, places, names)
     axes.set_aspect("equal")
     axes.set_xlim(-1.3, 1.3)
@@ -202,22 +214,6 @@ def _draw_bipartite(axes: Axes, cover: Cover, names: list[str], colours: Ints) -
     axes.set_ylim(heights[-1] - 0.7, 1.3)
     axes.set_axis_off()
     axes.set_title("rows and records apart", loc="center")
-
-
-def _draw_arrow(axes: Axes, start: Floats, end: Floats, colour: str) -> None:
-    # Bent, so that two rows that cover each other's records have two arrows.
-    arrow = FancyArrowPatch(
-        (start[0], start[1]),
-        (end[0], end[1]),
-        arrowstyle="-|>",
-        mutation_scale=12,
-        connectionstyle="arc3,rad=0.12",
-        shrinkA=10,
-        shrinkB=10,
-        color=colour,
-        lw=1.5,
-    )
-    axes.add_patch(arrow)
 
 
 def _draw_nodes(axes: Axes, places: Floats, names: list[str]) -> None:
@@ -332,18 +328,11 @@ def solves_over_time(histories: Mapping[str, SolveHistory]) -> Picture:
         for name, history in histories.items():
             colour = looks[name].colour
             for column, style in (("incumbent", "-"), ("bound", "--")):
-                told = history.frame.dropna(subset=[column])
-                axes.step(
-                    told["seconds"],
-                    told[column] / scale,
-                    style,
-                    where="post",
-                    color=colour,
-                    label=f"{name}: {column}",
-                )
+                told, text = history.frame.dropna(subset=[column]), f"{name}: {column}"
+                losses = told[column] / scale
+                axes.step(told["seconds"], losses, style, where="post", color=colour, label=text)
                 if len(told) and not (column == "bound" and history.solution.is_optimal):
                     end = told.iloc[-1]
-                    text = f"{name}: {column}"
                     named.append(Named(end["seconds"], end[column] / scale, text, colour, mark="_"))
             if history.solution.is_optimal:
                 end = history.frame.iloc[-1]
