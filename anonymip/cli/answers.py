@@ -10,8 +10,8 @@ import typer
 
 from anonymip.cli import arguments as given
 from anonymip.cli import completion
-from anonymip.cli.arguments import spread
 from anonymip.cli.console import human, out, print_table, say, showing_progress, write_json
+from anonymip.cli.options import METHOD, an_option, spread
 from anonymip.cli.tables import refuse_targets
 from anonymip.files import writing
 
@@ -25,13 +25,12 @@ def solve(
     k: given.K = None,
     *,
     question: given.Question,
-    warm_start: Annotated[
-        str | None,
-        typer.Option(help="Heuristic that an exact method starts from.", rich_help_panel="Method"),
-    ] = None,
+    warm_start: str | None = an_option(
+        None, "Heuristic that an exact method starts from.", rich_help_panel=METHOD
+    ),
     settings: given.SolverOptions,
     chosen: given.ChosenMethod,
-    log: Annotated[Path | None, typer.Option(help="File for the solver's log.")] = None,
+    log: Path | None = an_option(None, "File for the solver's log."),
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
@@ -72,12 +71,9 @@ def bound(
     instance: given.Instance,
     k: given.K = None,
     *,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            help="column-generation: by its linear program; default: what the effort suggests."
-        ),
-    ] = None,
+    method: str | None = an_option(
+        None, "column-generation: by its linear program; default: what the effort suggests."
+    ),
     question: given.Question,
     settings: given.SolverOptions,
     json: given.JsonTarget = None,
@@ -101,23 +97,19 @@ def bound(
     if proven is None:
         say(human(json), f"no lower bound: {_why_no_bound(problem)}")
         return
+    # What is summed is called ncp, gcp its mean.
+    name = "ncp" if problem.objective.name == "gcp" else problem.objective.name
+    least = f"{name} = {bound_text(proven.value, 7)}"
     if says_nothing(problem, proven):
-        below = f"{_sum_name(problem)} = {bound_text(proven.value, 7)}"
-        say(human(json), f"no lower bound above {below} is known")
+        say(human(json), f"no lower bound above {least} is known")
         return
-    name, cells = _sum_name(problem), problem.n * problem.m
-    as_gcp = f" (gcp {bound_text(proven.value / cells, 7)})" if name == "ncp" else ""
+    gcp = bound_text(proven.value / (problem.n * problem.m), 7)
+    as_gcp = f" (gcp {gcp})" if name == "ncp" else ""
     say(
         human(json),
-        f"no {problem.release_name} can lose less than "
-        f"{name} = {bound_text(proven.value, 7)}{as_gcp}\n"
+        f"no {problem.release_name} can lose less than {least}{as_gcp}\n"
         f"by {proven.method} (proof: {proven.proof}), {proven.seconds:.2f} s",
     )
-
-
-def _sum_name(problem: Problem) -> str:
-    """Return what the loss that is summed is called: gcp is the mean of the ncp."""
-    return "ncp" if problem.objective.name == "gcp" else problem.objective.name
 
 
 def _why_no_bound(problem: Problem) -> str:
@@ -133,12 +125,10 @@ def export(
     instance: given.Instance,
     k: given.K = None,
     *,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="The model: an .lp, .mps or .nl file.")
-    ],
-    method: Annotated[
-        str, typer.Option(help="The method whose model is meant.", autocompletion=completion.method)
-    ] = "equivalence-mip",
+    output: Path = an_option(..., "The model: an .lp, .mps or .nl file.", "-o", "--output"),
+    method: str = an_option(
+        "equivalence-mip", "The method whose model is meant.", autocompletion=completion.method
+    ),
     question: given.Question,
     option: given.MethodOptions = None,
     json: given.JsonTarget = None,
@@ -192,9 +182,7 @@ def certify(
     instance: given.Instance,
     k: given.K = None,
     *,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="The certificate; check.py goes beside it.")
-    ],
+    output: Path = an_option(..., "The certificate; check.py goes beside it.", "-o", "--output"),
     method: given.MethodName = "column-generation",
     question: given.Question,
     settings: given.SolverOptions,

@@ -17,8 +17,9 @@ import typer
 
 from anonymip._version import __version__
 from anonymip.cli import answers, experiments, hierarchies, inventory, tasks
-from anonymip.cli.arguments import spread, timed_by
+from anonymip.cli.arguments import timed_by
 from anonymip.cli.console import err, out, say, showing_records, showing_warnings
+from anonymip.cli.options import an_option, spread
 from anonymip.cli.tables import hide_passwords
 from anonymip.errors import AnonymipError, InputError, Interrupted, fault_of, naming_options
 from anonymip.runtime.budget import MachineClock
@@ -56,10 +57,8 @@ def _common(
 
 @spread
 def serve_page(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Default: one that is free.")] = 0,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Only print the address, and open nothing.")
-    ] = False,
+    port: int = an_option(0, "Default: one that is free.", min=0, max=65535),
+    no_browser: bool = an_option(False, "Only print the address, and open nothing."),
 ) -> None:
     """Open a page that makes releases, in this machine's browser; nothing leaves the machine."""
     from anonymip.app.server import serve

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from copy import copy
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
-from typer.models import OptionInfo
 
 from anonymip.cli import completion
 from anonymip.cli.console import say_run
+from anonymip.cli.options import METHOD, PROMISE, an_option
 from anonymip.cli.rules import Rules, StarRules
 from anonymip.cli.tables import TableOptions, called, library_entry
 from anonymip.errors import InputError
@@ -29,15 +27,6 @@ if TYPE_CHECKING:
     from anonymip.problem import Problem
     from anonymip.recodings import Recoding
     from anonymip.solution import Solution
-
-
-#: The options that most people need, which help shows first, under the title that Typer gives them.
-FIRST = (
-    *("k", "output", "quasi_identifier", "sensitive", "keep", "drop", "recoding"),
-    *("method", "methods", "time_limit", "report"),
-)
-#: The panels of the others, in their order. What names none is about the output.
-PANELS = TABLE, PROMISE, METHOD, PARTS, OUTPUT = "Table", "Promise", "Method", "Parts", "Output"
 
 
 #: Options whose texts name columns, methods and forms: no values of a table, no secrets.
@@ -75,78 +64,6 @@ def told(context: typer.Context) -> str:
                 is_told = name in _TOLD or isinstance(one, int | float)
                 words.append(quote(str(one)) if is_told else "…")
     return " ".join(words)
-
-
-def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes the options of its groups one by one.
-
-    A parameter whose type is a dataclass stands for the options that this declares, at its place:
-    the fields with a type ``Annotated``, and those of dataclasses among its fields. Other fields
-    keep their defaults.
-
-    Typer reads options from the signature of a function, and knows no groups of them. Its help
-    shows them in the order of the signature: here those of :data:`FIRST`, then panel by panel.
-    """
-    signature = inspect.signature(command, eval_str=True)
-    parameters = signature.parameters.values()
-
-    def run(**values: Any) -> None:
-        command(**{one.name: _value(one.name, one.annotation, values) for one in parameters})
-
-    taken = sorted((option for one in parameters for option in _options(one, OUTPUT)), key=_rank)
-    run.__signature__ = signature.replace(parameters=taken)  # type: ignore[attr-defined]
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    return run
-
-
-def _options(parameter: inspect.Parameter, panel: str) -> Iterator[inspect.Parameter]:
-    """Yield a parameter, or the options of the group that it stands for, in their panel."""
-    kind = parameter.annotation
-    if not _is_group(kind):
-        if parameter.name not in FIRST and get_origin(kind) is Annotated:
-            plain, option = get_args(kind)
-            if isinstance(option, OptionInfo) and option.rich_help_panel is None:
-                option = copy(option)
-                option.rich_help_panel = panel
-                kind = Annotated[plain, option]
-        yield parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kind)
-        return
-    panel = getattr(kind, "panel", panel)
-    for name, inner in _fields(kind).items():
-        default = getattr(kind, name, inspect.Parameter.empty)
-        yield from _options(parameter.replace(name=name, annotation=inner, default=default), panel)
-
-
-def _rank(parameter: inspect.Parameter) -> int:
-    """Return where a parameter stands in help: arguments, the first options, panels."""
-    option = get_args(parameter.annotation)[-1:]
-    if not option or not isinstance(option[0], OptionInfo):
-        return -1
-    if parameter.name in FIRST:
-        return FIRST.index(parameter.name)
-    return len(FIRST) + PANELS.index(str(option[0].rich_help_panel))
-
-
-def _value(name: str, kind: Any, values: Mapping[str, Any]) -> Any:
-    """Return what is given for a parameter, gathered if it is a group."""
-    if not _is_group(kind):
-        return values[name]
-    fields = _fields(kind).items()
-    return kind(**{field: _value(field, inner, values) for field, inner in fields})
-
-
-def _fields(group: Any) -> dict[str, Any]:
-    """Return the types of the options of a group, and of the groups in it, by field."""
-    hints = get_type_hints(group, include_extras=True)
-    return {
-        name: hint
-        for name, hint in hints.items()
-        if get_origin(hint) is Annotated or _is_group(hint)
-    }
-
-
-def _is_group(kind: Any) -> bool:
-    return is_dataclass(kind)
 
 
 Instance = Annotated[
@@ -220,16 +137,12 @@ class RecodingOptions:
 
     panel: ClassVar[str] = PROMISE
 
-    recoding: Annotated[
-        str | None,
-        typer.Option(
-            help="Which releases are allowed; default: the method's, else classes.",
-            autocompletion=completion.recoding,
-        ),
-    ] = None
-    suppression: Annotated[
-        bool, typer.Option("--suppression", help="Allow suppressing whole records.")
-    ] = False
+    recoding: str | None = an_option(
+        None,
+        "Which releases are allowed; default: the method's, else classes.",
+        autocompletion=completion.recoding,
+    )
+    suppression: bool = an_option(False, "Allow suppressing whole records.")
 
     def choose(
         self, *methods: str, stars: StarRules | None = None, default: str | None = None
@@ -271,15 +184,13 @@ class ProblemOptions:
 
     rules: Rules
     stars: StarRules
-    objective: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=completion.objective,
-            help="What is lost: gcp, set-gcp, liang-gcp, weighted-loss, weighted-loss-binary, or "
-            "FILE.py:NAME (runs the file), or one of an installed package; default: gcp, of "
-            "library:NAME the entry's.",
-        ),
-    ] = None
+    objective: str | None = an_option(
+        None,
+        "What is lost: gcp, set-gcp, liang-gcp, weighted-loss, weighted-loss-binary, or "
+        "FILE.py:NAME (runs the file), or one of an installed package; default: gcp, of "
+        "library:NAME the entry's.",
+        autocompletion=completion.objective,
+    )
 
     def objective_of(self, instance: str) -> str:
         """Return the name of the objective: what is given, else that of an entry, else gcp."""
@@ -295,26 +206,19 @@ class SolverOptions:
 
     panel: ClassVar[str] = METHOD
 
-    effort: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=completion.effort,
-            help="How much work, whatever the clock: quick, normal or thorough; default: normal, "
-            "and with a time limit thorough.",
-        ),
-    ] = None
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            help="Seconds for reading, solving and writing; the best found so far is kept."
-        ),
-    ] = None
-    gap: Annotated[float, typer.Option(help="Relative gap to stop at.")] = 0.0
-    solver: Annotated[
-        str, typer.Option(help="See 'anonymip solvers'.", autocompletion=completion.solver)
-    ] = "highs"
-    threads: Annotated[int, typer.Option(help="Threads of the solver.")] = 1
-    seed: Annotated[int, typer.Option(help="Of random choices and of the solver.")] = 0
+    effort: str | None = an_option(
+        None,
+        "How much work, whatever the clock: quick, normal or thorough; default: normal, and with "
+        "a time limit thorough.",
+        autocompletion=completion.effort,
+    )
+    time_limit: float | None = an_option(
+        None, "Seconds for reading, solving and writing; the best found so far is kept."
+    )
+    gap: float = an_option(0.0, "Relative gap to stop at.")
+    solver: str = an_option("highs", "See 'anonymip solvers'.", autocompletion=completion.solver)
+    threads: int = an_option(1, "Threads of the solver.")
+    seed: int = an_option(0, "Of random choices and of the solver.")
 
     def budget(self, clock: MachineClock) -> Budget:
         """Return what all that the command does may take, from its start."""
@@ -337,21 +241,6 @@ class Keeping:
     named: bool
     resume: bool
     before: int | None = None
-
-    @classmethod
-    def of(cls, method: str, given: Path | None, resume: bool, output: Path | None) -> Keeping:
-        """Return what the arguments mean.
-
-        `method`: what runs; where no checkpoints are kept, none lies beside the output. `output`:
-        the file that the command makes; None if it makes none.
-        """
-        if given is not None or output is None:
-            return cls(given, given is not None, resume, _written(given))
-        from anonymip.methods import find_method
-
-        keeps = resume or "checkpoint" in find_method(method).takes
-        beside = output.parent / f"{output.name}.checkpoint"
-        return cls(beside if keeps else None, False, resume, _written(beside))
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -403,23 +292,28 @@ class ChosenMethod:
     panel: ClassVar[str] = METHOD
     method: MethodName = "auto"
     option: MethodOptions = None
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            help="File that a long run of split-carry can go on from; as private as the table."
-        ),
-    ] = None
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint of a run that ended early.")
-    ] = False
+    checkpoint: Path | None = an_option(
+        None, "File that a long run of split-carry can go on from; as private as the table."
+    )
+    resume: bool = an_option(False, "Go on from the checkpoint of a run that ended early.")
 
     def options(self) -> dict[str, Any]:
         """Return the options of the method; see :func:`options_of`."""
         return options_of(self.method, parse_options(self.option))
 
     def keeping(self, output: Path | None) -> Keeping:
-        """Return the checkpoint of a command that makes a file, or none."""
-        return Keeping.of(self.method, self.checkpoint, self.resume, output)
+        """Return the checkpoint of a command that makes a file, or none.
+
+        Where the method keeps no checkpoints, none lies beside the output.
+        """
+        given = self.checkpoint
+        if given is not None or output is None:
+            return Keeping(given, given is not None, self.resume, _written(given))
+        from anonymip.methods import find_method
+
+        keeps = self.resume or "checkpoint" in find_method(self.method).takes
+        beside = output.parent / f"{output.name}.checkpoint"
+        return Keeping(beside if keeps else None, False, self.resume, _written(beside))
 
 
 def k_of(instance: str, k: int | None) -> int:

@@ -11,8 +11,8 @@ import typer
 
 from anonymip.cli import arguments as given
 from anonymip.cli import completion
-from anonymip.cli.arguments import spread
 from anonymip.cli.console import err, human, print_table, say, say_run, showing_progress, write_json
+from anonymip.cli.options import METHOD, TABLE, an_option, spread
 from anonymip.cli.tables import library_entry, missing_tokens, refuse_targets
 from anonymip.errors import InputError, Interrupted, NoSolution
 from anonymip.files import Outputs, writing
@@ -27,12 +27,10 @@ if TYPE_CHECKING:
 class SampleOptions:
     """The options that have a comparison run on random samples of the table."""
 
-    panel: ClassVar[str] = "Table"
+    panel: ClassVar[str] = TABLE
 
-    samples: Annotated[
-        int | None, typer.Option(help="Random samples of the table; see --seed.")
-    ] = None
-    sample_size: Annotated[int | None, typer.Option(help="Records of each sample.")] = None
+    samples: int | None = an_option(None, "Random samples of the table; see --seed.")
+    sample_size: int | None = an_option(None, "Records of each sample.")
 
     def asked(self) -> bool:
         """Return whether samples are asked for."""
@@ -47,9 +45,9 @@ class SampleOptions:
 class ComparisonFiles:
     """The options that name what is written about a comparison."""
 
-    plot: Annotated[Path | None, typer.Option(help="Gap thermometer: .png, .svg or .pdf.")] = None
-    csv: Annotated[Path | None, typer.Option(help="Write the table as CSV.")] = None
-    markdown: Annotated[Path | None, typer.Option(help="Write the table in Markdown.")] = None
+    plot: Path | None = an_option(None, "Gap thermometer: .png, .svg or .pdf.")
+    csv: Path | None = an_option(None, "Write the table as CSV.")
+    markdown: Path | None = an_option(None, "Write the table in Markdown.")
     report: given.RunsReport = None
     json: given.JsonTarget = None
 
@@ -62,22 +60,14 @@ class ComparisonFiles:
 @spread
 def compare(
     instance: given.Instance,
-    k: Annotated[
-        str | None,
-        typer.Option(
-            "-k", help="Values of k: 5, 2-6 or 2,5,10; default: of library:NAME the entry's."
-        ),
-    ] = None,
+    k: str | None = an_option(
+        None, "Values of k: 5, 2-6 or 2,5,10; default: of library:NAME the entry's.", "-k"
+    ),
     *,
-    methods: Annotated[
-        str,
-        typer.Option(
-            help="Names with commas; default: all heuristics.", autocompletion=completion.methods
-        ),
-    ] = "",
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Run the exact method too.", rich_help_panel="Method")
-    ] = False,
+    methods: str = an_option(
+        "", "Names with commas; default: all heuristics.", autocompletion=completion.methods
+    ),
+    exact: bool = an_option(False, "Run the exact method too.", rich_help_panel=METHOD),
     samples: SampleOptions,
     question: given.Question,
     settings: given.SolverOptions,
@@ -190,7 +180,7 @@ def _experiment_of(
 ) -> Experiment:
     """Return the experiment that a comparison of samples, or of several recodings, is."""
     from anonymip.experiments import Experiment, MethodChoice, Samples, TableSource
-    from anonymip.experiments.comparison import compared_methods
+    from anonymip.experiments.comparison import compared_methods, refuse_options_beside
 
     if question.table.form.query is not None:
         raise InputError(
@@ -214,13 +204,7 @@ def _experiment_of(
         listed = compared_methods(problem, ks, own, exact)
         choices += [MethodChoice(name, options.get(name, {}), recoding=recoding) for name in listed]
         rules[recoding] = stars.options(recoding, allowed.suppression)
-    compared = [choice.method for choice in choices]
-    for name in options:
-        if name not in compared:
-            raise InputError(
-                f"options name method {name!r}, which is not compared",
-                remedy=f"Compared are {', '.join(compared)}",
-            )
+    refuse_options_beside(options, [choice.method for choice in choices])
     drawn = None
     if samples.samples is not None and samples.sample_size is not None:
         drawn = Samples(samples.samples, samples.sample_size, settings.seed)

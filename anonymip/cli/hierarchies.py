@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from anonymip.cli.arguments import TABLE, spread
 from anonymip.cli.console import out, say
+from anonymip.cli.options import TABLE, an_option, spread
 from anonymip.cli.tables import FormatOptions, missing_tokens, refuse_targets
 from anonymip.errors import InputError
 from anonymip.files import replacing
@@ -22,36 +22,26 @@ class RuleOptions:
 
     panel: ClassVar[str] = TABLE
 
-    mask: Annotated[
-        str | None, typer.Option(help="Side from which characters become stars: right, left.")
-    ] = None
-    shown: Annotated[
-        str | None,
-        typer.Option(metavar="N,N", help="Signs that each level still shows, such as 3,2."),
-    ] = None
-    cut: Annotated[
-        str | None, typer.Option(help="In place of a mask: what codes are cut at, as E11.9.")
-    ] = None
-    above: Annotated[
-        Path | None, typer.Option(help="With --cut: the hierarchy of the first parts of the codes.")
-    ] = None
-    calendar: Annotated[
-        bool,
-        typer.Option(
-            "--calendar", help="In place of a mask: dates in months, quarters, years, decades."
-        ),
-    ] = False
-    date_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            help="With --calendar: the form of dates, such as %d.%m.%Y (default: ISO 8601).",
-        ),
-    ] = None
-    root: Annotated[str, typer.Option(help="Name of the whole.")] = "*"
-    missing_values: Annotated[
-        str | None, typer.Option(metavar="TEXT,TEXT", help="Texts that mean no code: NA,-9.")
-    ] = None
+    mask: str | None = an_option(None, "Side from which characters become stars: right, left.")
+    shown: str | None = an_option(
+        None, "Signs that each level still shows, such as 3,2.", metavar="N,N"
+    )
+    cut: str | None = an_option(None, "In place of a mask: what codes are cut at, as E11.9.")
+    above: Path | None = an_option(
+        None, "With --cut: the hierarchy of the first parts of the codes."
+    )
+    calendar: bool = an_option(
+        False, "In place of a mask: dates in months, quarters, years, decades."
+    )
+    date_format: str | None = an_option(
+        None,
+        "With --calendar: the form of dates, such as %d.%m.%Y (default: ISO 8601).",
+        "--format",
+    )
+    root: str = an_option("*", "Name of the whole.")
+    missing_values: str | None = an_option(
+        None, "Texts that mean no code: NA,-9.", metavar="TEXT,TEXT"
+    )
 
 
 @spread
@@ -60,15 +50,10 @@ def hierarchy(
         str, typer.Argument(metavar="TABLE", help="A file, or a database, with the column.")
     ],
     *,
-    column: Annotated[
-        str,
-        typer.Option(
-            "-q", "--quasi-identifier", help="The column of codes or dates.", rich_help_panel=TABLE
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="The hierarchy: one line a value.")
-    ],
+    column: str = an_option(
+        ..., "The column of codes or dates.", "-q", "--quasi-identifier", rich_help_panel=TABLE
+    ),
+    output: Path = an_option(..., "The hierarchy: one line a value.", "-o", "--output"),
     rule: RuleOptions,
     form: FormatOptions,
 ) -> None:

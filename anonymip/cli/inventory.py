@@ -10,8 +10,8 @@ import typer
 
 from anonymip.cli import arguments as given
 from anonymip.cli import completion
-from anonymip.cli.arguments import spread
 from anonymip.cli.console import err, human, out, print_table, say, showing_progress, write_json
+from anonymip.cli.options import an_option, spread
 from anonymip.cli.tables import TableOptions, refuse_targets
 from anonymip.errors import InputError, InvalidAssignment, VerificationFailed
 from anonymip.files import writing
@@ -92,28 +92,19 @@ def fetch(
 @spread
 def leaderboard(
     *,
-    instance: Annotated[
-        list[str] | None, typer.Option(help="An entry; repeatable. Default: all proven optima.")
-    ] = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A method; repeatable. Default: all heuristics.", autocompletion=completion.method
-        ),
-    ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Run the exact methods too.")] = False,
-    known: Annotated[
-        bool, typer.Option("--known", help="Run nothing: print what is known of all entries.")
-    ] = False,
-    check: Annotated[
-        Path | None, typer.Option(help="A release of an entry, as 'solve --json' writes it.")
-    ] = None,
-    update: Annotated[
-        bool, typer.Option("--update", help="Write what is better into the library's files.")
-    ] = False,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write both tables in Markdown.")
-    ] = None,
+    instance: list[str] | None = an_option(
+        None, "An entry; repeatable. Default: all proven optima."
+    ),
+    method: list[str] | None = an_option(
+        None,
+        "A method; repeatable. Default: all heuristics.",
+        autocompletion=completion.method,
+    ),
+    exact: bool = an_option(False, "Run the exact methods too."),
+    known: bool = an_option(False, "Run nothing: print what is known of all entries."),
+    check: Path | None = an_option(None, "A release of an entry, as 'solve --json' writes it."),
+    update: bool = an_option(False, "Write what is better into the library's files."),
+    output: Path | None = an_option(None, "Write both tables in Markdown.", "-o", "--output"),
     settings: given.SolverOptions,
     json: given.JsonTarget = None,
 ) -> None:

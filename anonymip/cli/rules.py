@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from anonymip.cli.options import an_option
 from anonymip.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,32 +19,20 @@ if TYPE_CHECKING:
 class Rules:
     """The options that forbid releases."""
 
-    l_diversity: Annotated[
-        float | None, typer.Option(help="No sensitive value makes up more than 1/L of a class.")
-    ] = None
-    distinct_diversity: Annotated[
-        int | None, typer.Option(help="Distinct sensitive values in every class.")
-    ] = None
-    t_closeness: Annotated[
-        float | None,
-        typer.Option(help="How far the sensitive values of a class may lie from the table's."),
-    ] = None
-    ordered_closeness: Annotated[
-        bool,
-        typer.Option(
-            "--ordered-closeness", help="Sensitive numbers lie on a line for --t-closeness."
-        ),
-    ] = False
-    caps: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--cap", help="ATTRIBUTE=MOST: widest range, most values of a set, highest level."
-        ),
-    ] = None
-    aparts: Annotated[
-        list[str] | None,
-        typer.Option("--apart", help="ATTRIBUTE=VALUE,VALUE: no published cell covers both."),
-    ] = None
+    l_diversity: float | None = an_option(
+        None, "No sensitive value makes up more than 1/L of a class."
+    )
+    distinct_diversity: int | None = an_option(None, "Distinct sensitive values in every class.")
+    t_closeness: float | None = an_option(
+        None, "How far the sensitive values of a class may lie from the table's."
+    )
+    ordered_closeness: bool = an_option(False, "Sensitive numbers lie on a line for --t-closeness.")
+    caps: list[str] | None = an_option(
+        None, "ATTRIBUTE=MOST: widest range, most values of a set, highest level.", "--cap"
+    )
+    aparts: list[str] | None = an_option(
+        None, "ATTRIBUTE=VALUE,VALUE: no published cell covers both.", "--apart"
+    )
 
     def diversity(self) -> Diversity | None:
         """Return the diversity that every class must have; None asks for nothing."""
@@ -101,7 +88,6 @@ def _apart(text: str) -> Apart:
 
 #: Recodings whose search keeps a limit of suppression.
 LIMITING = ("classes", "freeform", "full-domain", "pattern")
-_LIMITING = f"{', '.join(LIMITING[:-1])} and {LIMITING[-1]}"
 #: Those of them that take a price of a suppressed record.
 PRICED = ("classes", "freeform", "pattern")
 
@@ -113,47 +99,32 @@ class StarRules:
     An option stands in place of what the section says of the same rule.
     """
 
-    suppress_at_most: Annotated[
-        int | None, typer.Option(help="Most stars of a record (patterns).")
-    ] = None
-    never: Annotated[
-        list[str] | None, typer.Option(help="COLUMN[,COLUMN...]: never suppressed (patterns).")
-    ] = None
-    together: Annotated[
-        list[str] | None, typer.Option(help="COLUMN,COLUMN...: suppressed together or not at all.")
-    ] = None
-    at_most_one: Annotated[
-        list[str] | None, typer.Option(help="COLUMN,COLUMN...: at most one of them is suppressed.")
-    ] = None
-    allow_all_stars: Annotated[
-        bool,
-        typer.Option("--allow-all-stars", help="Allow rows of stars only, by k records or more."),
-    ] = False
-    single_use: Annotated[
-        bool, typer.Option("--single-use", help="Records of one pattern must all look alike.")
-    ] = False
-    costs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--suppression-cost",
-            help="COLUMN=COST of a star, or COLUMN,COLUMN...=COST of a whole pattern.",
-        ),
-    ] = None
-    most_suppressed: Annotated[
-        str | None,
-        typer.Option(
-            help="Records that may be suppressed: a number, or a share (0.01, 1%). classes, "
-            "freeform, full-domain and pattern keep to it in their search. Without it anonymize "
-            "writes nothing if more than one in twenty are."
-        ),
-    ] = None
-    suppression_price: Annotated[
-        float | None,
-        typer.Option(
-            help="Loss of a suppressed record (classes, freeform, pattern); default: that of a row "
-            "of stars."
-        ),
-    ] = None
+    suppress_at_most: int | None = an_option(None, "Most stars of a record (patterns).")
+    never: list[str] | None = an_option(None, "COLUMN[,COLUMN...]: never suppressed (patterns).")
+    together: list[str] | None = an_option(
+        None, "COLUMN,COLUMN...: suppressed together or not at all."
+    )
+    at_most_one: list[str] | None = an_option(
+        None, "COLUMN,COLUMN...: at most one of them is suppressed."
+    )
+    allow_all_stars: bool = an_option(False, "Allow rows of stars only, by k records or more.")
+    single_use: bool = an_option(False, "Records of one pattern must all look alike.")
+    costs: list[str] | None = an_option(
+        None,
+        "COLUMN=COST of a star, or COLUMN,COLUMN...=COST of a whole pattern.",
+        "--suppression-cost",
+    )
+    most_suppressed: str | None = an_option(
+        None,
+        "Records that may be suppressed: a number, or a share (0.01, 1%). classes, freeform, "
+        "full-domain and pattern keep to it in their search. Without it anonymize writes nothing "
+        "if more than one in twenty are.",
+    )
+    suppression_price: float | None = an_option(
+        None,
+        "Loss of a suppressed record (classes, freeform, pattern); default: that of a row of "
+        "stars.",
+    )
     section: Mapping[str, Any] = field(default_factory=dict)
 
     def given(self) -> dict[str, Any]:
@@ -172,7 +143,21 @@ class StarRules:
 
     def most(self) -> int | float | None:
         """Return the number or share of records that may be suppressed, None if it is not given."""
-        return None if self.most_suppressed is None else _number_or_share(self.most_suppressed)
+        text = self.most_suppressed
+        if text is None:
+            return None
+        number, percent, rest = text.strip().partition("%")
+        try:
+            if rest:
+                raise ValueError(rest)
+            return (
+                float(number) / 100 if percent else int(text) if text.isdecimal() else float(text)
+            )
+        except ValueError:
+            raise InputError(
+                f"--most-suppressed is {text!r}",
+                remedy="Give a number of records, or a share of them, as 0.01 or 1%",
+            ) from None
 
     def only_of(self, recoding: str) -> StarRules:
         """Return those of the rules that a recoding has, beside others that have the rest."""
@@ -199,7 +184,7 @@ class StarRules:
             )
         if self.most_suppressed is not None:
             options.pop("suppression", None)
-            options["most_suppressed"] = _number_or_share(self.most_suppressed)
+            options["most_suppressed"] = self.most()
         if self.suppression_price is not None:
             options["suppression_price"] = self.suppression_price
         return options
@@ -246,9 +231,10 @@ class StarRules:
         meant = {named} if named is not None else set(brought) or {default}
         if len(meant) == 1 and meant <= set(LIMITING):
             return str(meant.pop())
+        other = named or next((one for one in brought if one not in LIMITING), default)
         raise InputError(
-            f"--most-suppressed is for the recodings {_LIMITING}, and this one is "
-            f"{named or next((one for one in brought if one not in LIMITING), default)}",
+            f"--most-suppressed is for the recodings {', '.join(LIMITING[:-1])} and "
+            f"{LIMITING[-1]}, and this one is {other}",
             remedy="Add --recoding classes, or use --suppression where the recoding has it, which "
             "allows any number of records",
         )
@@ -308,19 +294,6 @@ class StarRules:
 def _cost(text: str) -> tuple[str, float]:
     example = "--suppression-cost age=2, or --suppression-cost age,zip=2.5"
     return _numbered(text, "suppression cost", "COLUMN=COST", example)
-
-
-def _number_or_share(text: str) -> float:
-    number, percent, rest = text.strip().partition("%")
-    try:
-        if rest:
-            raise ValueError(rest)
-        return float(number) / 100 if percent else int(text) if text.isdecimal() else float(text)
-    except ValueError:
-        raise InputError(
-            f"--most-suppressed is {text!r}",
-            remedy="Give a number of records, or a share of them, as 0.01 or 1%",
-        ) from None
 
 
 def _option(rules: Mapping[str, Any]) -> str:

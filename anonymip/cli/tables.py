@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from anonymip.cli.console import say_once
+from anonymip.cli.options import TABLE, an_option
 from anonymip.errors import InputError
 from anonymip.files import refuse_outputs
 
@@ -31,7 +32,7 @@ MissingValues = Annotated[
         "--missing-values",
         metavar="TEXT,TEXT",
         help="Texts that mean no value, as empty cells do: NA,-9.",
-        rich_help_panel="Table",
+        rich_help_panel=TABLE,
     ),
 ]
 
@@ -62,23 +63,13 @@ def hide_passwords(arguments: Sequence[str]) -> list[str]:
 class FormatOptions:
     """The options that say how the file of a table is written; they go before its schema."""
 
-    panel: ClassVar[str] = "Table"
+    panel: ClassVar[str] = TABLE
 
-    separator: Annotated[
-        str | None, typer.Option(help="Between cells of a text file; \\t is a tab.")
-    ] = None
-    encoding: Annotated[
-        str | None, typer.Option(help="Of a text file, such as utf-8 or cp1252.")
-    ] = None
-    decimal: Annotated[
-        str | None, typer.Option(help="Decimal mark of numbers: a point or a comma.")
-    ] = None
-    sheet: Annotated[
-        str | None, typer.Option(help="Of a workbook: name or number of the sheet; default: 1.")
-    ] = None
-    query: Annotated[
-        str | None, typer.Option(help='Of the database whose address TABLE is: "select ...".')
-    ] = None
+    separator: str | None = an_option(None, "Between cells of a text file; \\t is a tab.")
+    encoding: str | None = an_option(None, "Of a text file, such as utf-8 or cp1252.")
+    decimal: str | None = an_option(None, "Decimal mark of numbers: a point or a comma.")
+    sheet: str | None = an_option(None, "Of a workbook: name or number of the sheet; default: 1.")
+    query: str | None = an_option(None, 'Of the database whose address TABLE is: "select ...".')
 
     def table(self, source: str) -> Any:
         """Return what the database answers that a source is the address of; else the source."""
@@ -101,38 +92,27 @@ class FormatOptions:
 class TableOptions:
     """The options that say what the columns of a table are, and how its file is written."""
 
-    panel: ClassVar[str] = "Table"
+    panel: ClassVar[str] = TABLE
 
     schema: SchemaFile = None
-    quasi_identifier: Annotated[
-        list[str] | None,
-        typer.Option("-q", "--quasi-identifier", help="NAME or NAME:numeric or NAME:categorical."),
-    ] = None
-    sensitive: Annotated[
-        list[str] | None, typer.Option(help="Sensitive column, published untouched.")
-    ] = None
-    keep: Annotated[list[str] | None, typer.Option(help="Column published untouched.")] = None
-    drop: Annotated[list[str] | None, typer.Option(help="Column never published.")] = None
-    unit: Annotated[
-        str | None,
-        typer.Option(
-            help="Column that says whom a row is about: k then counts persons; never published."
-        ),
-    ] = None
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Sampling weights, persons whom each record stands for: published untouched.",
-        ),
-    ] = None
-    pseudonym: Annotated[
-        list[str] | None,
-        typer.Option(help="Column of ids in whose place keyed hashes are published."),
-    ] = None
-    missing: Annotated[
-        str | None, typer.Option(help="Missing values: error, category, drop or own.")
-    ] = None
+    quasi_identifier: list[str] | None = an_option(
+        None, "NAME or NAME:numeric or NAME:categorical.", "-q", "--quasi-identifier"
+    )
+    sensitive: list[str] | None = an_option(None, "Sensitive column, published untouched.")
+    keep: list[str] | None = an_option(None, "Column published untouched.")
+    drop: list[str] | None = an_option(None, "Column never published.")
+    unit: str | None = an_option(
+        None, "Column that says whom a row is about: k then counts persons; never published."
+    )
+    weights: str | None = an_option(
+        None,
+        "Sampling weights, persons whom each record stands for: published untouched.",
+        metavar="COLUMN",
+    )
+    pseudonym: list[str] | None = an_option(
+        None, "Column of ids in whose place keyed hashes are published."
+    )
+    missing: str | None = an_option(None, "Missing values: error, category, drop or own.")
     missing_values: MissingValues = None
     form: FormatOptions = field(default_factory=FormatOptions)
 

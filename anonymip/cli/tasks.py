@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from anonymip.cli import arguments as given
-from anonymip.cli.arguments import spread
 from anonymip.cli.console import (
     err,
     human,
@@ -22,6 +21,7 @@ from anonymip.cli.console import (
     visible,
     write_json,
 )
+from anonymip.cli.options import PARTS, an_option, spread
 from anonymip.cli.tables import (
     FormatOptions,
     MissingValues,
@@ -56,34 +56,19 @@ _DEMO_FILES = ("release.csv", "report.html", "comparison.md", "comparison.csv", 
 class ReleaseOptions:
     """The options that say what a release looks like."""
 
-    publish_suppressed: Annotated[
-        bool,
-        typer.Option(
-            "--publish-suppressed",
-            help="Publish suppressed records as rows of stars, if they are at least k; default: "
-            "leave them out.",
-        ),
-    ] = False
-    layout: Annotated[
-        str, typer.Option(help="cells: [35..37]; columns: lower and upper columns.")
-    ] = "cells"
-    keep_order: Annotated[bool, typer.Option("--keep-order", help="Do not shuffle the rows.")] = (
-        False
+    publish_suppressed: bool = an_option(
+        False,
+        "Publish suppressed records as rows of stars, if they are at least k; default: leave them "
+        "out.",
     )
-    escape_formulas: Annotated[
-        bool,
-        typer.Option(
-            "--escape-formulas",
-            help="Put an apostrophe before what a spreadsheet would run as a formula.",
-        ),
-    ] = False
-
-    pseudonym_key: Annotated[
-        Path | None,
-        typer.Option(
-            help="File with the key of the pseudonyms; default: a new one, which nobody keeps."
-        ),
-    ] = None
+    layout: str = an_option("cells", "cells: [35..37]; columns: lower and upper columns.")
+    keep_order: bool = an_option(False, "Do not shuffle the rows.")
+    escape_formulas: bool = an_option(
+        False, "Put an apostrophe before what a spreadsheet would run as a formula."
+    )
+    pseudonym_key: Path | None = an_option(
+        None, "File with the key of the pseudonyms; default: a new one, which nobody keeps."
+    )
 
     def suppressed_as(self, recoding: Recoding) -> str:
         """Return what becomes of suppressed records, as :func:`anonymip.publish` takes it."""
@@ -99,28 +84,18 @@ class ReleaseOptions:
 class EngineOptions:
     """The options that say by whom a table is worked on that is solved by parts."""
 
-    panel: ClassVar[str] = given.PARTS
+    panel: ClassVar[str] = PARTS
 
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            help="local: by parts on this machine; dask: on a cluster; auto: local, in one part if "
-            "memory is enough; default: the whole table at once."
-        ),
-    ] = None
-    scheduler: Annotated[
-        str | None, typer.Option(help="Of Dask: tcp://host:8786; default: a cluster here.")
-    ] = None
-    workers: Annotated[int | None, typer.Option(help="Processes here.")] = None
-    memory_per_worker: Annotated[
-        str | None, typer.Option(help="Of a cluster here, such as 2GiB.")
-    ] = None
-    part_rows: Annotated[
-        int | None, typer.Option(help="Rows of a part, at most; default: 250000.")
-    ] = None
-    scratch: Annotated[
-        Path | None, typer.Option(help="Folder for rows by part, which every worker sees.")
-    ] = None
+    engine: str | None = an_option(
+        None,
+        "local: by parts on this machine; dask: on a cluster; auto: local, in one part if memory "
+        "is enough; default: the whole table at once.",
+    )
+    scheduler: str | None = an_option(None, "Of Dask: tcp://host:8786; default: a cluster here.")
+    workers: int | None = an_option(None, "Processes here.")
+    memory_per_worker: str | None = an_option(None, "Of a cluster here, such as 2GiB.")
+    part_rows: int | None = an_option(None, "Rows of a part, at most; default: 250000.")
+    scratch: Path | None = an_option(None, "Folder for rows by part, which every worker sees.")
 
     def chosen(self) -> Engine | None:
         """Return the engine that is asked for; None for the whole table at once."""
@@ -144,12 +119,9 @@ def anonymize(
     instance: given.Instance,
     k: given.K = None,
     *,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "-o", "--output", help="The release: a CSV, Parquet or Excel file; by parts a folder."
-        ),
-    ],
+    output: Path = an_option(
+        ..., "The release: a CSV, Parquet or Excel file; by parts a folder.", "-o", "--output"
+    ),
     question: given.Question,
     settings: given.SolverOptions,
     chosen: given.ChosenMethod,
@@ -178,17 +150,7 @@ def anonymize(
             resume=chosen.resume,
             time_limit=settings.time_limit,
         )
-        _anonymize_by_parts(
-            instance,
-            k,
-            output,
-            question,
-            settings,
-            (chosen.method, chosen.options()),
-            {"layout": shape.layout, "escape_formulas": shape.escape_formulas},
-            engine,
-            json,
-        )
+        _anonymize_by_parts(instance, k, output, question, settings, chosen, shape, engine, json)
         return
     from anonymip.experiments.records import solution_record
     from anonymip.publishing import cut_off, manifest_path, what_is_gone
@@ -260,28 +222,26 @@ def _anonymize_by_parts(
     output: Path,
     question: given.Question,
     settings: given.SolverOptions,
-    method: tuple[str, dict[str, Any]],
-    layout: dict[str, Any],
+    chosen: given.ChosenMethod,
+    shape: ReleaseOptions,
     engine: Engine,
     json: str | None,
 ) -> None:
-    """Write a release by parts; `method` is its name and its own options."""
     from anonymip.instances import Schema
     from anonymip.scale.part import Task
     from anonymip.scale.running import run_by_parts
     from anonymip.scale.targets import target_of
 
+    solving = {**asdict(settings), "method": chosen.method, "options": chosen.options()}
     target = target_of(output)
     target.refuse()
     refuse_targets(question.sources(instance), json)
-    name, own = method
-    solving = {one.name: getattr(settings, one.name) for one in fields(settings)}
     task = Task(
         instance,
         question.table.declared(instance) or Schema(),
-        question.beside_table(instance, k, name),
-        {**solving, "method": name, "options": own},
-        layout,
+        question.beside_table(instance, k, chosen.method),
+        solving,
+        {"layout": shape.layout, "escape_formulas": shape.escape_formulas},
     )
     with showing_progress() as progress:
         tell = partial(say, err)
@@ -330,12 +290,8 @@ def stage_release(
 def inspect(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="A file, or a database.")],
     *,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write a schema to edit (TOML).")
-    ] = None,
-    preset: Annotated[
-        str | None, typer.Option(help="A rule to start from: hipaa-safe-harbor.")
-    ] = None,
+    output: Path | None = an_option(None, "Write a schema to edit (TOML).", "-o", "--output"),
+    preset: str | None = an_option(None, "A rule to start from: hipaa-safe-harbor."),
     form: FormatOptions,
     missing_values: MissingValues = None,
     json: given.JsonTarget = None,
@@ -363,20 +319,15 @@ def verify(
     ],
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The released table.")],
     *,
-    manifest: Annotated[Path | None, typer.Option(help="Default: RELEASE.manifest.json.")] = None,
+    manifest: Path | None = an_option(None, "Default: RELEASE.manifest.json."),
     schema: SchemaFile = None,
     form: FormatOptions,
     parts: EngineOptions,
-    k: Annotated[int | None, typer.Option("-k", help="Insist on this k.")] = None,
-    pseudonym_key: Annotated[
-        Path | None, typer.Option(help="File with the key of the pseudonyms.")
-    ] = None,
-    together_with: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="OTHER", help="Another release of ORIGINAL: what both leave of k. Repeatable."
-        ),
-    ] = None,
+    k: int | None = an_option(None, "Insist on this k.", "-k"),
+    pseudonym_key: Path | None = an_option(None, "File with the key of the pseudonyms."),
+    together_with: list[Path] | None = an_option(
+        None, "Another release of ORIGINAL: what both leave of k. Repeatable.", metavar="OTHER"
+    ),
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
@@ -387,12 +338,12 @@ def verify(
     from anonymip.publishing import hierarchy_paths, manifest_path
 
     others = together_with or []
-    address = None
+    place: str | Path = release
     if ":/" in str(release):
         from anonymip.scale.engines import address_of
 
-        address = address_of(release)
-    if is_in_parts(address or release):
+        place = address_of(release) or release
+    if is_in_parts(place):
         from anonymip.scale.running import refuse_beside_parts
 
         refuse_beside_parts(
@@ -404,9 +355,8 @@ def verify(
         )
         read_as = {"schema": schema, "k": k, **form.written}
         del read_as["sheet"]
-        found = _verify_by_parts(original, address or release, parts.chosen(), **read_as)
-        told = str(address or release)
-        write_json([{"original": original, "release": told, **found.to_dict()}], json)
+        found = _verify_by_parts(original, place, parts.chosen(), **read_as)
+        write_json([{"original": original, "release": str(place), **found.to_dict()}], json)
         say(human(json), found.summary())
         if not found.ok:
             raise typer.Exit(1)
@@ -464,14 +414,10 @@ def risk(
     ] = None,
     *,
     columns: TableOptions,
-    manifest: Annotated[Path | None, typer.Option(help="Default: RELEASE.manifest.json.")] = None,
-    k: Annotated[int | None, typer.Option("-k", help="Default: the release's, else 5.")] = None,
-    population: Annotated[
-        Path | None, typer.Option(help="File of all persons, the table's among them.")
-    ] = None,
-    draws: Annotated[
-        int, typer.Option(help="Random known matches of a cover, at each number.")
-    ] = 20,
+    manifest: Path | None = an_option(None, "Default: RELEASE.manifest.json."),
+    k: int | None = an_option(None, "Default: the release's, else 5.", "-k"),
+    population: Path | None = an_option(None, "File of all persons, the table's among them."),
+    draws: int = an_option(20, "Random known matches of a cover, at each number."),
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:

@@ -208,12 +208,7 @@ def compare(
     ks = _values_of_k(problem, ks)
     names = compared_methods(problem, ks, [methods] if isinstance(methods, str) else methods, exact)
     given = dict(options or {})
-    for name in given:
-        if name not in names:
-            raise InputError(
-                f"options name method {name!r}, which is not compared",
-                remedy=f"Compared are {', '.join(names)}",
-            )
+    refuse_options_beside(given, names)
     problems = [problem.replace(k=k) for k in ks]
     for name in names:
         spec = find_method(name)
@@ -268,6 +263,16 @@ def compare(
         )
     complete = len(rows) + len(failures) == len(ks) * len(names)
     return Comparison(instance, tuple(rows), complete, tuple(failures))
+
+
+def refuse_options_beside(options: Iterable[str], names: Sequence[str]) -> None:
+    """Refuse options of methods that are not compared."""
+    for name in options:
+        if name not in names:
+            raise InputError(
+                f"options name method {name!r}, which is not compared",
+                remedy=f"Compared are {', '.join(names)}",
+            )
 
 
 def _values_of_k(problem: Problem, given: Any) -> list[int]:
@@ -337,19 +342,17 @@ def _fits(spec: MethodSpec, problem: Problem, ks: Sequence[int]) -> bool:
 
 def _measured(found: Sequence[Solution], bound: Bound | None) -> list[ComparisonRow]:
     """Measure all solutions of one problem against the best that is proven about it."""
-    bounds = [solution.bound for solution in found if solution.bound is not None]
-    if bound is not None:
-        bounds.append(bound)
+    bounds = [one for one in (*(solution.bound for solution in found), bound) if one is not None]
     if not bounds:
         return [ComparisonRow(solution, None, "nothing") for solution in found]
     best = max(bounds, key=lambda known: known.value)
     shared = [solution.with_bound(best) for solution in found]
-    optimum = min((s.objective for s in shared if s.is_optimal), default=None)
-    if optimum is None:
-        if says_nothing(shared[0].problem, best):
-            return [ComparisonRow(solution, None, "nothing") for solution in shared]
-        return [ComparisonRow(solution, best.value, "bound") for solution in shared]
-    return [ComparisonRow(solution, optimum, "optimum") for solution in shared]
+    reference, against = min((s.objective for s in shared if s.is_optimal), default=None), "optimum"
+    if reference is None and says_nothing(shared[0].problem, best):
+        against = "nothing"
+    elif reference is None:
+        reference, against = best.value, "bound"
+    return [ComparisonRow(solution, reference, against) for solution in shared]
 
 
 def _texts(row: ComparisonRow) -> list[str]:

@@ -14,7 +14,7 @@ from anonymip import Apart, Cap, Diversity, EquivalenceClasses, load_instance
 from anonymip.cli import answers, experiments, inventory, tasks
 from anonymip.cli import arguments as given
 from anonymip.cli.app import app
-from anonymip.cli.arguments import FIRST, PANELS, spread
+from anonymip.cli.options import FIRST, PANELS, an_option, spread
 from anonymip.cli.rules import Rules
 from anonymip.cli.tables import TableOptions, table_file
 from anonymip.errors import InputError
@@ -221,7 +221,7 @@ def test_the_files_that_are_read(shell: Any) -> None:
 class Inner:
     """A group in a group."""
 
-    width: Annotated[int, typer.Option("--width")] = 3
+    width: int = an_option(3, "How wide.")
     #: No option.
     section: str = "beside"
 
