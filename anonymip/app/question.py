@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, fields
 from math import isfinite
 from pathlib import Path
 from shlex import join
-from typing import Any
 
 from anonymip.app.texts import say
 from anonymip.cli.arguments import ProblemOptions, Question, RecodingOptions
@@ -14,16 +13,15 @@ from anonymip.cli.rules import LIMITING, Rules, StarRules
 from anonymip.cli.tables import TableOptions
 from anonymip.errors import InputError
 
-#: The recodings that the page offers, in its order.
-RECODINGS = ("classes", "freeform", "full-domain", "pattern")
 ENDINGS = (".csv", ".xlsx", ".parquet")
-#: Those that keep a limit of suppression, as Python names them.
+#: The recodings that the page offers, in its order, as Python names them.
 _KINDS = {
     "classes": "EquivalenceClasses",
     "freeform": "Freeform",
     "full-domain": "FullDomain",
     "pattern": "PatternGuided",
 }
+RECODINGS = tuple(_KINDS)
 
 
 @dataclass
@@ -92,7 +90,7 @@ class Asked:
     def command(self, table: str, schema: str, name: str) -> str:
         """Return the command that writes the same release under a name."""
         asked = self.question(Path(schema))
-        options: dict[str, Any] = {
+        options = {
             "--recoding": asked.allowed.recoding,
             "--most-suppressed": asked.asked.stars.most_suppressed,
             "--l-diversity": self.l_diversity,
@@ -103,9 +101,9 @@ class Asked:
         given = [part for key, one in options.items() if one is not None for part in (key, one)]
         caps = [part for cap in self._caps() for part in ("--cap", cap)]
         files = ["-o", f"{name}{self.ending}", "--report", f"{name}.html"]
-        words = [table, "--schema", schema, "-k", self.k, *given, *caps, "--effort", self.effort]
         # A name that begins with a dash is no option.
-        words = [f"./{table}" if table.startswith("-") else table, *words[1:]]
+        table = f"./{table}" if table.startswith("-") else table
+        words = [table, "--schema", schema, "-k", self.k, *given, *caps, "--effort", self.effort]
         return join(["anonymip", "anonymize", *map(str, words), *files])
 
     def python(self, table: str, schema: str, name: str) -> str:

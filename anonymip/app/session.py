@@ -33,8 +33,8 @@ _UNREADABLE = (
     *(AttributeError, EOFError, KeyError, OSError, RuntimeError, TypeError, ValueError),
     *(zipfile.BadZipFile, zlib.error),
 )
-#: Roles that one column at most has.
-_SINGLE = ("unit", "weights")
+#: Roles that one column at most has, and those that a schema lists columns of.
+_SINGLE, _LISTED = ("unit", "weights"), ("sensitive", "keep", "drop")
 #: What a schema says of a column that holds for one kind.
 _OF_KIND = ("domain", "precision", "at_most", "at_least", "publish", "integer", "format")
 
@@ -148,17 +148,14 @@ class Session:
         if column in self.schema["attributes"]:
             return "quasi-identifier"
         table = self.schema["table"]
-        for one in _SINGLE:
-            if table.get(one) == column:
-                return one
-        return next(
-            (one for one in ("sensitive", "keep", "drop") if column in table.get(one, [])), "drop"
-        )
+        single = [one for one in _SINGLE if table.get(one) == column]
+        listed = [one for one in _LISTED if column in table.get(one, [])]
+        return (*single, *listed, "drop")[0]
 
     def set_role(self, column: str, role: str) -> None:
         """Give a column a role, and take it from the one that it had."""
         table, attributes = self.schema["table"], self.schema["attributes"]
-        for one in ("sensitive", "keep", "drop"):
+        for one in _LISTED:
             table[one] = [name for name in table.get(one, []) if name != column]
         for one in _SINGLE:
             if table.get(one) == column:
@@ -209,10 +206,8 @@ class Session:
 
     def write_hierarchy(self, column: str) -> None:
         """Write the hierarchy that a rule of codes makes of a column to a file, which it names."""
-        name, rule = (
-            f"hierarchy-{len(self.releases)}-{column}.csv",
-            self.schema["attributes"][column],
-        )
+        rule = self.schema["attributes"][column]
+        name = f"hierarchy-{len(self.releases)}-{column}.csv"
         path = self.path_of(re.sub(r"[^\w.-]", "-", name))
         task = partial(
             work.write_hierarchy, self.folder, str(self.table), self.schema_text(), column, path

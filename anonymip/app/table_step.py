@@ -188,10 +188,8 @@ class _Card:
 
     def _kind(self) -> None:
         known = self._known
-        coarse = "none"
         hierarchy = known.get("hierarchy")
-        if hierarchy is not None:
-            coarse = form(hierarchy)
+        coarse = "none" if hierarchy is None else form(hierarchy)
         with ui.element("div").classes("fields"):
             if hierarchy is None:
                 kind = known.get("kind") or self._column["kind"]
@@ -227,9 +225,6 @@ class _Card:
     # Hierarchies.
 
     def _bands(self, hierarchy: dict[str, Any]) -> None:
-        def numbers(text: str) -> list[float]:
-            return [_number(one) for one in text.split(",") if one.strip()]
-
         def put(place: int, text: str) -> None:
             ends = [*hierarchy["domain"]]
             ends[place] = _number(text)
@@ -239,7 +234,7 @@ class _Card:
         self._text(
             "card.widths",
             widths,
-            lambda text: self._session.amend(hierarchy, "bands", numbers(text)),
+            lambda text: self._session.amend(hierarchy, "bands", _numbers(text)),
             "wide",
         )
         for place, key in enumerate(("card.low", "card.high")):
@@ -250,8 +245,7 @@ class _Card:
         selection(say("card.side"), words("sides"), hierarchy["mask"], put, "wide")
 
         def keep(text: str) -> None:
-            numbers = [int(_number(one)) for one in text.split(",") if one.strip()]
-            self._session.amend(hierarchy, "keep", numbers)
+            self._session.amend(hierarchy, "keep", list(map(int, _numbers(text))))
 
         self._text("card.shown", ", ".join(map(str, hierarchy.get("keep", []))), keep, "wide")
         act = partial(self._page.act, self._session.write_hierarchy, self._name)
@@ -373,6 +367,10 @@ def form(hierarchy: str | dict[str, Any]) -> str:
     if groups and all(isinstance(one, list) for one in groups.values()):
         return "groups"
     return next((one for one in ("bands", "mask") if one in hierarchy), "schema")
+
+
+def _numbers(text: str) -> list[float]:
+    return [_number(one) for one in text.split(",") if one.strip()]
 
 
 def _number(text: str) -> int | float:

@@ -111,19 +111,18 @@ def look_at(folder: Path, table: str, schema: str | None, budget: Budget) -> Dat
 
     budget.report(say("job.reading"))
     given: Data = {}
-    if schema is not None:
-        declared = read_schema(folder / schema)
+    declared = None if schema is None else read_schema(folder / schema)
+    if declared is not None:
         if declared.pseudonyms or declared.mask:
             raise InputError(say("table.unknown"))
-        form = declared.table
         keys = ("separator", "encoding", "decimal", "missing", "sheet")
-        given = {key: getattr(form, key) for key in keys}
+        given = {key: getattr(declared.table, key) for key in keys}
     found = inspect(folder / table, **given)
     text = found.to_toml() if schema is None else (folder / schema).read_text("utf-8")
     frame = read_table(folder / table, found.table)
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    if schema is not None:
-        read_schema(folder / schema).apply(frame)
+    if declared is not None:
+        declared.apply(frame)
     columns = []
     for one in found.columns:
         values = frame[one.name][~missing_rows(frame[one.name], found.table.missing)]
