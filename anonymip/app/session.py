@@ -9,7 +9,6 @@ import shutil
 import tomllib
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from io import BytesIO
@@ -64,20 +63,12 @@ class Session:
         """Whether work goes on."""
         return self.job is not None and self.job.running
 
-    def begin(
-        self,
-        what: str,
-        tasks: Mapping[Any, work.Task],
-        done: Callable[[Any, Any], None],
-        ended: Callable[[], None] = lambda: None,
-        *,
-        keeps: bool = False,
-    ) -> None:
-        """Start a job, unless one is running; see :class:`anonymip.app.work.Job`."""
+    def begin(self, job: work.Job) -> None:
+        """Start a job, unless one is running."""
         self.refuse_busy()
         # It is known before it begins: what it hands on asks whether it was told to stop.
-        self.job = work.Job(what, tasks, done, ended, keeps=keeps)
-        self.job.start()
+        self.job = job
+        job.start()
 
     def refuse_busy(self) -> None:
         """Refuse what cannot be done while work goes on."""
@@ -124,7 +115,8 @@ class Session:
             self._replaced(fresh)
             self._take_columns(found)
 
-        self.begin(say("job.look", name=name), {name: task}, looked, partial(self._dropped, fresh))
+        ended = partial(self._dropped, fresh)
+        self.begin(work.Job(say("job.look", name=name), {name: task}, looked, ended))
 
     def take_schema(self, name: str) -> None:
         """Take the roles of the columns from a schema of the folder."""
@@ -136,7 +128,7 @@ class Session:
             self._changed()
 
         task = partial(work.look_at, self.folder, self.table, name)
-        self.begin(say("job.look", name=name), {name: task}, looked)
+        self.begin(work.Job(say("job.look", name=name), {name: task}, looked))
 
     def _take_columns(self, found: dict[str, Any]) -> None:
         self.schema = {"table": {}, "attributes": {}, **found.pop("schema")}
@@ -217,7 +209,7 @@ class Session:
             rule["hierarchy"] = found
             self.version += 1
 
-        self.begin(say("job.look", name=column), {column: task}, written)
+        self.begin(work.Job(say("job.look", name=column), {column: task}, written))
 
     def schema_text(self) -> str:
         """Return the schema as the command line reads it."""
@@ -271,7 +263,7 @@ class Session:
             if not (curve and self.job is not None and self.job.stopping):
                 curve[k] = found
 
-        self.begin(say("job.curve"), tasks, weighed, keeps=True)
+        self.begin(work.Job(say("job.curve"), tasks, weighed, keeps=True))
 
     def make_release(self) -> None:
         """Make a release of what is asked now."""
@@ -285,7 +277,8 @@ class Session:
             self.chosen = (name, self.chosen[0])
             self.version += 1
 
-        self.begin(say("job.release", k=asked.k), {name: task}, released, keeps=True)
+        what = say("job.release", k=asked.k)
+        self.begin(work.Job(what, {name: task}, released, keeps=True))
 
     def _write_schema(self, name: str) -> str:
         (self.folder / name).write_bytes(self.schema_text().encode())
@@ -386,7 +379,8 @@ class Session:
             self._replaced(opened)
             self._take_columns(found)
 
-        self.begin(say("job.open"), tasks, opened_again, partial(self._dropped, opened))
+        ended = partial(self._dropped, opened)
+        self.begin(work.Job(say("job.open"), tasks, opened_again, ended))
 
     def _fill(self, told: dict[str, Any]) -> None:
         """Take what a project's file says, as far as it has the form of such a file."""

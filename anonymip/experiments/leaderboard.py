@@ -223,14 +223,13 @@ def measure(
                 f"the method {name} solves none of these instances",
                 remedy="Name instances of its recoding",
             )
-    known: list[LibraryEntry] = []
+    known = list(entries)
     standings: list[Standing] = []
     found: dict[str, Solution] = {}
     complete = True
-    for entry in entries:
+    for place, entry in enumerate(entries):
         fitting = asked[entry.name]
         if not complete or (methods and not fitting):
-            known.append(entry)
             continue
         told(entry.name)
         try:
@@ -247,11 +246,9 @@ def measure(
             if methods and isinstance(nothing, UnsupportedObjective):
                 raise
             told(f"{entry.name}: {nothing.message}")
-            known.append(entry)
             continue
         complete = run.complete
-        best = _improved(entry, run, found)
-        known.append(best)
+        known[place] = best = _improved(entry, run, found)
         standings += [
             Standing(best, row.solution.method, row.solution.objective, row.solution.seconds)
             for row in run.rows
