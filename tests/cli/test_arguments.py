@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import pandas as pd
 import pytest
@@ -239,16 +239,24 @@ def test_a_command_takes_the_options_of_its_groups() -> None:
     seen: dict[str, Any] = {}
 
     @spread
-    def command(name: str, *, first: Outer, last: Annotated[int, typer.Option("--last")]) -> None:
+    def command(
+        name: str,
+        *,
+        first: Outer,
+        last: int = an_option(..., "The last."),
+        flag: bool = an_option(False, "Up or down."),
+    ) -> None:
         """Say it."""
-        seen.update(name=name, first=first, last=last)
+        seen.update(name=name, first=first, last=last, flag=flag)
 
     taken = inspect.signature(command).parameters
-    assert list(taken) == ["name", "width", "height", "last"]
+    assert list(taken) == ["name", "width", "height", "last", "flag"]
     assert (taken["width"].default, taken["last"].default) == (3, inspect.Parameter.empty)
+    plain, flag = get_args(taken["flag"].annotation)
+    assert (plain, flag.default, flag.help) == (bool, "--flag", "Up or down.")
     assert command.__doc__ == "Say it."
-    command(name="a", width=5, height=6, last=7)
-    assert seen == {"name": "a", "first": Outer(Inner(5), 6), "last": 7}
+    command(name="a", width=5, height=6, last=7, flag=True)
+    assert seen == {"name": "a", "first": Outer(Inner(5), 6), "last": 7, "flag": True}
 
 
 @pytest.mark.parametrize(
