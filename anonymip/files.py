@@ -201,12 +201,9 @@ def put_folder(folder: Path, target: Path) -> None:
     """
     mode = _usual_mode(target, folder)
     for file in folder.iterdir():
-        handle = os.open(file, os.O_RDONLY)
-        try:
-            os.fchmod(handle, mode)
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        with open(file, "rb") as stream:
+            os.fchmod(stream.fileno(), mode)
+            os.fsync(stream.fileno())
     # Who may read a file may look into its folder.
     os.chmod(folder, mode | (mode & 0o444) >> 2 | 0o300)
     _sync_folder(folder)

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 from anonymip.errors import AnonymipError, InputError, MemoryShort
@@ -98,7 +98,26 @@ def run_side_by_side(
     with ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(run, number, task) for number, task in enumerate(tasks)]
         try:
-            _attend(futures, budget, budgets, None if by_task else reports, phase, said_of)
+            open_ones, ended = set(futures), 0
+            while open_ones:
+                done, open_ones = wait(open_ones, _POLL, FIRST_COMPLETED)
+                for future in done:
+                    result = future.result()
+                    ended += 1
+                    if by_task:
+                        counted = {"done": ended, "total": len(tasks)}
+                        budget.report(phase, **{**counted, **said_of(result)})
+                if budget.is_interrupted:
+                    for own in budgets:
+                        own.interrupt()
+                known = [message for message in reports if message is not None]
+                if known:
+                    budget.report(
+                        phase,
+                        done=sum(message.done or 0 for message in known),
+                        total=sum(message.total or 0 for message in known),
+                        incumbent=sum(message.incumbent or 0.0 for message in known),
+                    )
         finally:
             unwanted.set()
             for future in futures:
@@ -129,36 +148,6 @@ def _threads_at_hand(wanted: int) -> int:
         for thread in started:
             thread.join()
     return len(started)
-
-
-def _attend(
-    futures: list[Future[T]],
-    budget: Budget,
-    budgets: list[Budget],
-    reports: list[Progress | None] | None,
-    phase: str,
-    said_of: Callable[[T], Mapping[str, Any]],
-) -> None:
-    """Wait for the tasks; hand an interrupt on, report what they do together or how many ended."""
-    open_ones, ended = set(futures), 0
-    while open_ones:
-        done, open_ones = wait(open_ones, _POLL, FIRST_COMPLETED)
-        for future in done:
-            found = future.result()
-            ended += 1
-            if reports is None:
-                budget.report(phase, **{"done": ended, "total": len(futures), **said_of(found)})
-        if budget.is_interrupted:
-            for own in budgets:
-                own.interrupt()
-        known = [message for message in reports or () if message is not None]
-        if known:
-            budget.report(
-                phase,
-                done=sum(message.done or 0 for message in known),
-                total=sum(message.total or 0 for message in known),
-                incumbent=sum(message.incumbent or 0.0 for message in known),
-            )
 
 
 def _in_process(task: Task[T], content: bytes, budget: Budget, unwanted: threading.Event) -> T:

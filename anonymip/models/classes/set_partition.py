@@ -53,7 +53,7 @@ from anonymip.models.parts.set_columns import (
     refuse_other_recodings,
     set_chosen,
     set_partition_size,
-    terms_of_row,
+    terms_of_type,
 )
 from anonymip.problem import Problem
 from anonymip.recodings.rules.diversity import Units
@@ -125,7 +125,6 @@ def build_set_partition(
     model.presolve_pays = len(sets) <= _PRESOLVED_SETS
     with PauseGC():
         _add_columns(model)
-        _add_cover(model)
         if problem.compiled.aggregate == "sum":
             coefficients, variables = sets.losses.tolist(), list(model.chosen.values())
             if model.context.suppression:
@@ -142,6 +141,7 @@ def build_set_partition(
 
 
 def _add_columns(model: pyo.ConcreteModel) -> None:
+    """Add the sets, and that they cover every row."""
     context: SetContext = model.context
     sets, counts = context.sets, context.counts
     most = often_at_most(sets).tolist()
@@ -162,12 +162,8 @@ def _add_columns(model: pyo.ConcreteModel) -> None:
             bounds=lambda _, t: (0, counts[t]),
             doc="how many rows of a type are published as stars",
         )
-
-
-def _add_cover(model: pyo.ConcreteModel) -> None:
-    context: SetContext = model.context
-    rows, incidence = context.sets.rows, context.sets.incidence.tocsr()
-    bare = [] if context.suppression else rows.first[np.diff(incidence.indptr) == 0].tolist()
+    incidence, first = sets.incidence.tocsr(), sets.rows.first
+    bare = [] if context.suppression else first[np.diff(incidence.indptr) == 0].tolist()
     model.uncovered = pyo.Var(
         sorted(bare),
         bounds=(0, 0),
@@ -175,12 +171,10 @@ def _add_cover(model: pyo.ConcreteModel) -> None:
     )
 
     def cover(model: Any, first: int) -> Any:
-        coefficients, variables = terms_of_row(model, incidence, rows.type_of[first])
-        if context.suppression:
-            coefficients, variables = [*coefficients, 1.0], [*variables, model.suppress[first]]
+        coefficients, variables = terms_of_type(model, incidence, first, 1.0)
         if first in model.uncovered:
             coefficients, variables = [1.0], [model.uncovered[first]]
-        count = float(context.counts[first])
+        count = float(counts[first])
         return (count, linear(0.0, coefficients, variables), count)
 
     model.cover = pyo.Constraint(
@@ -194,33 +188,39 @@ def _add_cover(model: pyo.ConcreteModel) -> None:
 
 
 def _add_largest(model: pyo.ConcreteModel) -> None:
+    """Add the loss of the record that loses most."""
     context: SetContext = model.context
-    sets = context.sets
-    losses = sets.losses.tolist() + [context.price] * context.suppression
+    sets, counts, price = context.sets, context.counts, context.price
+    losses = sets.losses.tolist() + [price] * context.suppression
     least, most = min(losses, default=0.0), max(losses, default=0.0)
     model.worst = pyo.Var(bounds=(least, most), doc="loss of the record that loses most")
     model.loss = pyo.Objective(expr=model.worst, doc="loss of the record that loses most")
-    _add_averages(model)
-    _add_highest(model, least)
-    if context.suppression:
-        _add_stars(model, least)
-
-
-def _add_averages(model: pyo.ConcreteModel) -> None:
-    context: SetContext = model.context
-    paid = csr_array(context.sets.incidence.multiply(context.sets.losses[None, :]))
+    paid = csr_array(sets.incidence.multiply(sets.losses[None, :]))
 
     def average(model: Any, first: int) -> Any:
-        type_ = context.sets.rows.type_of[first]
-        coefficients, variables = terms_of_row(model, paid, type_)
-        if context.suppression:
-            coefficients = [*coefficients, context.price]
-            variables = [*variables, model.suppress[first]]
-        count = float(context.counts[first])
-        return (None, linear(0.0, [*coefficients, -count], [*variables, model.worst]), 0.0)
+        coefficients, variables = terms_of_type(model, paid, first, price)
+        coefficients.append(-float(counts[first]))
+        return (None, linear(0.0, coefficients, [*variables, model.worst]), 0.0)
 
     model.average = pyo.Constraint(
         model.types, rule=average, doc="the mean over the rows of a type is at most the worst"
+    )
+    _add_highest(model, least)
+    if not context.suppression:
+        return
+    model.stars = pyo.Var(domain=pyo.Binary, doc="whether any row is published as stars")
+    model.starred = pyo.Constraint(
+        model.types,
+        rule=lambda model, t: (
+            None,
+            linear(0.0, [1.0, -float(counts[t])], [model.suppress[t], model.stars]),
+            0.0,
+        ),
+        doc="a suppressed row makes stars",
+    )
+    model.star_loss = pyo.Constraint(
+        expr=(None, linear(0.0, [price - least, -1.0], [model.stars, model.worst]), -least),
+        doc="the worst is no less than a row of stars",
     )
 
 
@@ -244,25 +244,6 @@ def _add_highest(model: pyo.ConcreteModel, least: float) -> None:
 
     model.occurs = pyo.Constraint(repeated, rule=occurs, doc="a set that is a class is used")
     model.highest = pyo.Constraint(high, rule=highest, doc="the worst is no less than a used set")
-
-
-def _add_stars(model: pyo.ConcreteModel, least: float) -> None:
-    context: SetContext = model.context
-    counts = context.counts
-    model.stars = pyo.Var(domain=pyo.Binary, doc="whether any row is published as stars")
-    model.starred = pyo.Constraint(
-        model.types,
-        rule=lambda model, t: (
-            None,
-            linear(0.0, [1.0, -float(counts[t])], [model.suppress[t], model.stars]),
-            0.0,
-        ),
-        doc="a suppressed row makes stars",
-    )
-    model.star_loss = pyo.Constraint(
-        expr=(None, linear(0.0, [context.price - least, -1.0], [model.stars, model.worst]), -least),
-        doc="the worst is no less than a row of stars",
-    )
 
 
 def _add_meaning(model: pyo.ConcreteModel) -> None:

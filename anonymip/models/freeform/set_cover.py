@@ -43,7 +43,7 @@ from anonymip.models.parts.set_columns import (
     read_chosen,
     refusal_of_sets,
     set_chosen,
-    terms_of_row,
+    terms_of_type,
 )
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
@@ -127,13 +127,10 @@ def build_set_cover(
     model.context = CoverSets(problem, sets, degree)
 
     def cover(model: pyo.ConcreteModel, first: int) -> object:
-        t = int(rows.type_of[first])
-        often, chosen = terms_of_row(model, incidence, t)
-        if suppression:
-            chosen, often = [*chosen, model.suppress[first]], [*often, float(degree)]
+        often, chosen = terms_of_type(model, incidence, first, float(degree))
         if not chosen:
             return pyo.Constraint.Infeasible
-        wanted = float(degree * rows.counts[t])
+        wanted = float(degree * rows.counts[rows.type_of[first]])
         return (wanted, linear(0.0, often, chosen), wanted)
 
     with PauseGC():

@@ -99,10 +99,20 @@ def often_at_most(sets: ClusterSets, times: int = 1) -> Ints:
     return np.asarray(np.minimum.reduceat(often, sets.offsets[:-1]), np.int64)
 
 
-def terms_of_row(model: Any, incidence: csr_array, row: int) -> tuple[list[float], list[Any]]:
-    """Return coefficients and variables of the sets in a row of a (t, c) matrix."""
-    part = slice(incidence.indptr[row], incidence.indptr[row + 1])
-    return incidence.data[part].tolist(), [model.chosen[c] for c in incidence.indices[part]]
+def terms_of_type(
+    model: Any, matrix: csr_array, first: int, of_suppressed: float
+) -> tuple[list[float], list[Any]]:
+    """Return coefficients and variables of a type, named by its first record.
+
+    Of its sets by a (t, c) matrix, and of its suppressed rows, where the model has these.
+    """
+    row = model.context.sets.rows.type_of[first]
+    part = slice(matrix.indptr[row], matrix.indptr[row + 1])
+    coefficients = matrix.data[part].tolist()
+    variables = [model.chosen[c] for c in matrix.indices[part]]
+    if model.component("suppress") is not None:
+        return [*coefficients, of_suppressed], [*variables, model.suppress[first]]
+    return coefficients, variables
 
 
 def set_chosen(model: Any, groups: Sequence[NDArray[np.integer]]) -> Ints | None:
