@@ -8,7 +8,7 @@ hexadecimal digits of the SHA-256 of their text, so that a published cut names n
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -98,46 +98,43 @@ def digest(text: str) -> float:
     return float(int(hashlib.sha256(text.encode()).hexdigest()[:12], 16))
 
 
-def choose_cuts(
-    keys: Floats,
-    weights: Floats,
-    attributes: Sequence[Attribute],
-    levels: Sequence[Floats],
-    shortened: Collection[int],
-    rows: int,
-) -> tuple[Tree, int]:
+@dataclass(frozen=True)
+class Sample:
+    """Rows of a table that cuts are chosen on, and what is known of its values."""
+
+    attributes: tuple[Attribute, ...]  # each with all that the table holds as its domain
+    keys: Floats  # (s, m)
+    weights: Floats  # (s,) rows of the table that each stands for
+    #: By attribute the keys of all values, sorted; only some with their ends where it is shortened.
+    levels: tuple[Floats, ...]
+    shortened: frozenset[int]  # attributes of so many numbers that not all are kept
+
+
+def choose_cuts(sample: Sample, rows: int) -> tuple[Tree, int]:
     """Return cuts into parts of at most about so many rows, and the number of parts.
 
-    `keys`: (s, m) of a sample. `weights`: (s,) rows that each stands for. `levels`: by attribute
-    the keys of all values of the table, sorted; of those that are `shortened` only some, with the
-    ends. `rows`: of a part, at most. A part whose rows are all alike, or of which no cut leaves a
-    fifth on either side, stays whole.
+    A part whose rows are all alike, or of which no cut leaves a fifth on either side, stays whole.
     """
-    parts = iter(range(len(keys) + 1))
+    parts = iter(range(len(sample.keys) + 1))
 
-    def grow(sample: Ints) -> Tree:
-        if weights[sample].sum() > rows:
-            found = _best_cut(keys[sample], weights[sample], attributes, levels, shortened)
+    def grow(some: Ints) -> Tree:
+        if sample.weights[some].sum() > rows:
+            found = _best_cut(sample, some)
             if found is not None:
-                low = keys[sample, found.attribute] <= found.at_most
-                lower, higher = grow(sample[low]), grow(sample[~low])
+                low = sample.keys[some, found.attribute] <= found.at_most
+                lower, higher = grow(some[low]), grow(some[~low])
                 return replace(found, lower=lower, higher=higher)
         return next(parts)
 
-    tree = grow(np.arange(len(keys)))
+    tree = grow(np.arange(len(sample.keys)))
     return tree, next(parts)
 
 
-def _best_cut(
-    keys: Floats,
-    weights: Floats,
-    attributes: Sequence[Attribute],
-    levels: Sequence[Floats],
-    shortened: Collection[int],
-) -> Cut | None:
-    """Return the cut that the fewest rows feel, for its balance; None if there is none."""
+def _best_cut(sample: Sample, some: Ints) -> Cut | None:
+    """Return the cut that the fewest of some rows feel, for its balance; None if there is none."""
     best, least = None, np.inf
-    for a, attribute in enumerate(attributes):
+    keys, weights = sample.keys[some], sample.weights[some]
+    for a, attribute in enumerate(sample.attributes):
         values, place = np.unique(keys[:, a], return_inverse=True)
         mass = np.bincount(place.ravel(), weights) / weights.sum()
         share = np.cumsum(mass)[:-1]
@@ -146,7 +143,7 @@ def _best_cut(
         )
         if not len(able):
             continue
-        known = levels[a][np.isfinite(levels[a])]
+        known = sample.levels[a][np.isfinite(sample.levels[a])]
         width = float(known[-1] - known[0]) or 1.0
         # Ties are those nearest the middle.
         for at in able[np.argsort(np.abs(share[able] - 0.5), kind="stable")][:64].tolist():
@@ -161,7 +158,8 @@ def _best_cut(
                 near = np.full(len(values), max(0.0, 1 - 1 / max(1, len(known) - 1) / NUMBERS.felt))
             cost = (float(near @ mass) + 1e-3) / (4 * share[at] * (1 - share[at]))
             if cost < least:
-                best = _cut_between(a, attribute, low, high, None if a in shortened else known)
+                all_known = None if a in sample.shortened else known
+                best = _cut_between(a, attribute, low, high, all_known)
                 least = cost
     return best
 

@@ -356,15 +356,8 @@ def _results(
                 )
     except AnonymipError as error:
         raise _found_again(task, batches, error) from None
-    tree, parts = choose_cuts(
-        whole.keys,
-        whole.weights,
-        whole.attributes,
-        whole.levels,
-        whole.shortened,
-        engine.part_rows,
-    )
-    plan = Plan(task, whole.attributes, str(scratch), tree)
+    tree, parts = choose_cuts(whole.sample, engine.part_rows)
+    plan = Plan(task, whole.sample.attributes, str(scratch), tree)
     splits: list[Split] = runner.map(split, [*enumerate(batches)], plan, "splitting")
     counts, complete = np.zeros((2, parts), np.int64)
     for one in splits:

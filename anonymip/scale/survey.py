@@ -15,9 +15,8 @@ from anonymip.instances import Attribute, Microdata, Schema
 from anonymip.instances.columns import looks_numeric, missing_rows, numeric_column
 from anonymip.instances.readers import as_pandas
 from anonymip.instances.scale import unit_text
-from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import Budget
-from anonymip.scale.cuts import keys_of
+from anonymip.scale.cuts import Sample, keys_of
 from anonymip.scale.sources import Batch, read_batch
 
 #: Distinct numbers of a batch that are kept one by one; of more their ends say all that losses ask.
@@ -115,13 +114,7 @@ class Whole:
     rows: int  # how many it has, those with missing values included
     fingerprint: int  # see :func:`fingerprint_of`
     given: tuple[Attribute, ...]  # the quasi-identifiers as a manifest declares them
-    attributes: tuple[Attribute, ...]  # the same, each with all that the table holds as its domain
-    #: Of the sample, as cuts compare it.
-    keys: Floats
-    weights: Floats
-    #: By attribute the keys of all values, sorted; only some with their ends where it is shortened.
-    levels: tuple[Floats, ...]
-    shortened: frozenset[int]  # attributes of so many numbers that not all are kept
+    sample: Sample  # what cuts are chosen on
     missing: dict[str, int]  # by quasi-identifier, how many values are missing
 
 
@@ -156,21 +149,16 @@ def summed_up(seen: Sequence[Seen], schema: Schema, others: pd.DataFrame) -> Who
     frame = pd.concat([one.sample for one in seen], ignore_index=True)
     weights = np.repeat([one.weight for one in seen], [len(one.sample) for one in seen])
     levels = keys_of(data.original, attributes, schema.table)
-    return Whole(
-        sum(one.rows for one in seen),
-        sum(one.fingerprint for one in seen) % 2**64,
-        data.attributes,
+    shortened = frozenset[str]().union(*(one.shortened for one in seen))
+    sample = Sample(
         attributes,
         keys_of(frame, attributes, schema.table),
         weights.astype(np.float64),
         tuple(np.unique(column) for column in levels.T),
-        frozenset(
-            a
-            for a, one in enumerate(attributes)
-            if any(one.name in batch.shortened for batch in seen)
-        ),
-        missing,
+        frozenset(a for a, one in enumerate(attributes) if one.name in shortened),
     )
+    fingerprint = sum(one.fingerprint for one in seen) % 2**64
+    return Whole(sum(one.rows for one in seen), fingerprint, data.attributes, sample, missing)
 
 
 def _declared(data: Microdata, a: int, misses: bool) -> Attribute:

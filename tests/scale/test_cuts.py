@@ -14,6 +14,7 @@ from anonymip import GCP, LiangGCP, Problem, Schema, SetGCP, TableFormat, Weight
 from anonymip.objectives.language.record import cells_of_sets
 from anonymip.scale.cuts import (
     Cut,
+    Sample,
     choose_cuts,
     digest,
     keys_of,
@@ -44,8 +45,9 @@ def cut_up(frame: pd.DataFrame, rows: int) -> tuple[Cut | int, np.ndarray]:
     """Return cuts of a whole table into parts of so many rows, and the part of each row."""
     data = SCHEMA.apply(frame)
     keys = keys_of(frame, data.attributes, TableFormat())
-    levels = [np.unique(column) for column in keys.T]
-    tree, parts = choose_cuts(keys, np.ones(len(keys)), data.attributes, levels, (), rows)
+    levels = tuple(np.unique(column) for column in keys.T)
+    sample = Sample(data.attributes, keys, np.ones(len(keys)), levels, frozenset())
+    tree, parts = choose_cuts(sample, rows)
     numbers = part_numbers(keys, tree)
     assert set(numbers) == set(range(parts))
     return tree, numbers

@@ -49,7 +49,12 @@ from anonymip.assignments import SUPPRESSED, Patterns
 from anonymip.errors import InputError
 from anonymip.models.parts.equivalence_context import linear, refuse_unsolved, total
 from anonymip.models.patterns.pattern_columns import PatternColumns, pattern_columns
-from anonymip.models.patterns.pattern_rules import add_pattern_rules, rules_size, set_rule_values
+from anonymip.models.patterns.pattern_rules import (
+    add_pattern_rules,
+    records_of,
+    rules_size,
+    set_rule_values,
+)
 from anonymip.models.patterns.row_assignment import RowAssignment, assign_rows
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Ints
@@ -70,7 +75,7 @@ def build_pattern(problem: Problem) -> pyo.ConcreteModel:
             model.instances, doc="records become only what is in use, eq. (6) [records]"
         )
         for row, name in enumerate(columns.names):
-            records = _records_of(model, row)
+            records = records_of(model, columns.of_row(row), name[0])
             body = linear(0.0, [1.0] * len(records) + [-problem.n], [*records, model.used[name]])
             model.linked[name] = (None, body, 0.0)
         _add_rows(model)
@@ -163,13 +168,6 @@ def _with_variables(name: str, columns: PatternColumns, *, whole: bool) -> pyo.C
     return model
 
 
-def _records_of(model: Any, row: int) -> list[Any]:
-    """Return the variables of the records that may become an output row."""
-    columns: PatternColumns = model.context
-    pattern = int(columns.patterns[row])
-    return [model.assigned[i, pattern] for i in columns.first[columns.of_row(row)].tolist()]
-
-
 def _add_rows(model: pyo.ConcreteModel) -> None:
     """Add what both formulations share: k, every record, rules, the loss."""
     columns: PatternColumns = model.context
@@ -178,7 +176,7 @@ def _add_rows(model: pyo.ConcreteModel) -> None:
         model.instances, doc="an output row in use has k records, eq. (7) [records]"
     )
     for row, name in enumerate(columns.names):
-        records = _records_of(model, row)
+        records = records_of(model, columns.of_row(row), name[0])
         body = linear(0.0, [1.0] * len(records) + [-float(k)], [*records, model.used[name]])
         model.filled[name] = (0.0, body, None)
     open_to: dict[int, list[Any]] = {first: [] for first in columns.first.tolist()}

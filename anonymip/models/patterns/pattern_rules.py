@@ -27,17 +27,18 @@ from anonymip.models.parts.class_rules import Holder, add_distinct_values
 from anonymip.models.parts.equivalence_context import at_most_one, linear
 from anonymip.models.patterns.pattern_columns import PatternColumns
 from anonymip.recodings.output_rows import recoding_of
-from anonymip.recodings.rules.diversity import SensitiveScale, sensitive_scales
+from anonymip.recodings.rules.diversity import Diversity, SensitiveScale, sensitive_scales
 from anonymip.runtime.arrays import Floats, Ints
 
 
 def add_pattern_rules(model: pyo.ConcreteModel) -> None:
     """Add what the problem asks for beside k to a model that has its variables."""
     columns: PatternColumns = model.context
-    if columns.problem.diversity is not None:
-        _add_shares_of_values(model)
-        _add_distinct_values(model)
-        _add_closeness(model)
+    diversity = columns.problem.diversity
+    if diversity is not None:
+        _add_shares_of_values(model, diversity)
+        _add_distinct_values(model, diversity)
+        _add_closeness(model, diversity)
     if recoding_of(columns.problem).single_use:
         of_pattern: dict[int, list[Any]] = {}
         for name in columns.names:
@@ -68,14 +69,13 @@ def _values_of_rows(columns: PatternColumns) -> Iterator[tuple[int, int, Ints]]:
             yield row, column, codes[columns.of_row(row), column]
 
 
-def _records(model: Any, types: Ints, pattern: int) -> list[Any]:
+def records_of(model: Any, types: Ints, pattern: int) -> list[Any]:
+    """Return the variables of some row types under a pattern."""
     return [model.assigned[i, pattern] for i in model.context.first[types].tolist()]
 
 
-def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
+def _add_shares_of_values(model: pyo.ConcreteModel, diversity: Diversity) -> None:
     columns: PatternColumns = model.context
-    diversity = columns.problem.diversity
-    assert diversity is not None
     numerator, denominator = diversity.ratio
     if numerator <= denominator:
         return
@@ -92,21 +92,19 @@ def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
             ):
                 continue
             coefficients = denominator - numerator * alike.astype(np.float64)
-            body = linear(0.0, coefficients.tolist(), _records(model, types, name[0]))
+            body = linear(0.0, coefficients.tolist(), records_of(model, types, name[0]))
             model.diverse[(*name, column, value)] = (0.0, body, None)
 
 
-def _add_distinct_values(model: pyo.ConcreteModel) -> None:
+def _add_distinct_values(model: pyo.ConcreteModel, diversity: Diversity) -> None:
     columns: PatternColumns = model.context
-    diversity = columns.problem.diversity
-    assert diversity is not None
     if diversity.distinct <= 1:
         return
     holders = []
     for row, column, values in _values_of_rows(columns):
         name, types = columns.names[row], columns.of_row(row)
         members = {
-            value: _records(model, types[values == value], name[0])
+            value: records_of(model, types[values == value], name[0])
             for value in np.unique(values).tolist()
         }
         in_use = [(-float(diversity.distinct), model.used[name])]
@@ -120,11 +118,10 @@ def _add_distinct_values(model: pyo.ConcreteModel) -> None:
     )
 
 
-def _add_closeness(model: pyo.ConcreteModel) -> None:
+def _add_closeness(model: pyo.ConcreteModel, diversity: Diversity) -> None:
     """Add t-closeness in whole numbers, as the check of a release counts it."""
     columns: PatternColumns = model.context
-    problem, diversity = columns.problem, columns.problem.diversity
-    assert diversity is not None
+    problem = columns.problem
     if diversity.t is None:
         return
     numerator, denominator = diversity.farthest
@@ -149,7 +146,7 @@ def _add_closeness(model: pyo.ConcreteModel) -> None:
     model.close = pyo.Constraint(pyo.Any, doc="an output row is t-close to the table")
     for row, name in enumerate(columns.names):
         types = columns.of_row(row)
-        records = _records(model, types, name[0])
+        records = records_of(model, types, name[0])
         for column, scale in enumerate(scales):
             differences = _differences(scale, scale.codes[columns.first[types]])
             apart = [model.apart[(*name, column, value)] for value in range(len(scale.totals))]
