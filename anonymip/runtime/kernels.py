@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -127,6 +128,7 @@ class Left(NamedTuple):
     seconds: float
 
 
+@dataclass
 class Announcement:
     """What is said of the compilations of one run.
 
@@ -134,23 +136,20 @@ class Announcement:
     `report`: as :meth:`anonymip.Budget.report`: hears of each kernel.
     """
 
-    def __init__(
-        self, left: Callable[[], Left | None], report: Callable[..., None] | None = None
-    ) -> None:
-        self._find_left = left
-        self._report = report
-        self._left: Left | None = None
-        self._began = 0.0
-        self._count = 0
-        self._said = False
-        self._bar = NotebookBar()
+    left: Callable[[], Left | None]
+    report: Callable[..., None] | None = None
+    _left: Left | None = None
+    _began: float = 0.0
+    _count: int = 0
+    _said: bool = False
+    _bar: NotebookBar = field(default_factory=NotebookBar)
 
     def kernel_begins(self) -> None:
         """Say so: the first kernel tells how many there are, if that is known."""
         self._count += 1
         if self._count == 1:
             self._began = time.monotonic()
-            self._left = self._find_left()
+            self._left = self.left()
             if self._left is not None and self._left.seconds > _SILENT:
                 self._say()
         self.goes_on()
@@ -161,8 +160,8 @@ class Announcement:
             phase = f"compiling {self._count} of {total}, {_WHEN}"
         done = None if total is None else self._count - 1
         self._bar.show(phase, self._count - 1, total)
-        if self._report is not None:
-            self._report(phase, done=done, total=total)
+        if self.report is not None:
+            self.report(phase, done=done, total=total)
 
     def ends(self) -> None:
         """Say no more."""

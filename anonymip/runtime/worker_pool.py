@@ -272,35 +272,21 @@ def run_isolated(
     content = task if isinstance(task, bytes) else pickle.dumps(task)
     began = time.monotonic()
     deadline = None if time_limit is None else began + time_limit
-    worker, clean = _pool.take(failure), False
+    worker = _pool.take(failure)
+    watch = _Watch(worker, _pool.number(), deadline, budget, failure, grace)
     try:
         with tempfile.TemporaryDirectory(
             prefix="anonymip-solve-", ignore_cleanup_errors=True
         ) as scratch:
             try:
-                watch = _Watch(worker, _pool.number(), deadline, budget, failure, grace)
-                try:
-                    outcome = watch.run(content, scratch)
-                finally:
-                    watch.compiles(False)
-                clean = not watch.must_be_killed
-            except _TaskFailed as raised:
-                clean = True
-                raise raised.error from None
+                return cast("T | Killed", watch.run(content, scratch))
             finally:
-                if not clean:
+                watch.compiles(False)
+                if not watch.has_ended:
                     worker.end()  # before its folder is removed
     finally:
-        if clean:
+        if watch.has_ended:
             _pool.give_back(worker)
-    return cast("T | Killed", outcome)
-
-
-class _TaskFailed(Exception):
-    """Carries what a task raised out of a worker that is fit for the next one."""
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
 
 
 @dataclass
@@ -316,7 +302,7 @@ class _Watch:
     interrupted: float | None = None
     bound: float | None = None
     compiling: bool = False
-    must_be_killed: bool = False
+    has_ended: bool = False  # whatever the task ended with, its worker is fit for the next one
 
     def run(self, content: bytes, scratch: str) -> object:
         """Send the task and return what came of it; a `Killed` if nothing came in time."""
@@ -328,8 +314,10 @@ class _Watch:
                 sent = True
             message = self.worker.receive(_POLL)
             if isinstance(message, messages.Returned) and message.number == self.number:
+                self.has_ended = True
                 return message.value
             if isinstance(message, messages.GivenUp) and message.number == self.number:
+                self.has_ended = True
                 return Killed(message.reason, self.bound)
             self._take_in(message)
             reason = self._given_up()
@@ -360,7 +348,8 @@ class _Watch:
         if isinstance(message, Ended):
             raise self.failure(self.worker.death())
         if isinstance(message, messages.Raised) and message.number == self.number:
-            raise _TaskFailed(message.error or self.failure(f"failed with {message.text}"))
+            self.has_ended = True
+            raise message.error or self.failure(f"failed with {message.text}")
         if isinstance(message, messages.Compiling) and message.number == self.number:
             self.compiles(message.begins)
         if isinstance(message, messages.Report) and message.number == self.number:
@@ -392,10 +381,10 @@ class _Watch:
         """Return the answer if it has come already behind slow listeners, else the kill."""
         while (message := self.worker.receive(0)) is not None:
             if isinstance(message, messages.Returned) and message.number == self.number:
+                self.has_ended = True
                 return message.value
             if isinstance(message, (messages.Raised, Ended)):
                 self._take_in(message)
             if isinstance(message, messages.Report) and message.progress.bound is not None:
                 self.bound = message.progress.bound
-        self.must_be_killed = True
         return Killed(reason, self.bound)
