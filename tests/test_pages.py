@@ -185,10 +185,16 @@ def test_names_of_the_package_on_pages_exist(page: Path) -> None:
 
 
 def missing_places(text: str) -> list[str]:
-    """Return the files, folders and modules of the package that a text names and that are none."""
+    """Return the files, folders, modules and functions of the package that a text names wrongly."""
     named = [name.replace(".", "/") for name in re.findall(r"\banonymip(?:[./][a-z_]\w*)+", text)]
-    paths = {name: REPOSITORY / name.removesuffix("/py") for name in named}
-    return [n for n, path in paths.items() if not (path.exists() or Path(f"{path}.py").exists())]
+    return [name for name in named if not is_there(REPOSITORY / name.removesuffix("/py"))]
+
+
+def is_there(path: Path) -> bool:
+    """Return whether a path is a file or folder, a module without its ending, or its function."""
+    module = path.parent.with_suffix(".py")
+    is_function = module.is_file() and f"\ndef {path.name}(" in module.read_text("utf-8")
+    return path.exists() or path.with_suffix(".py").is_file() or is_function
 
 
 def test_configuration_names_what_is_there() -> None:

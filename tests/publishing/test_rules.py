@@ -191,7 +191,7 @@ def test_anonymize_takes_diversity_and_limits() -> None:
 
 def test_a_release_without_the_diversity_is_not_published(monkeypatch: pytest.MonkeyPatch) -> None:
     """A method and a check that forget the diversity do not get past the verifier."""
-    monkeypatch.setattr(Diversity, "check", lambda self, sensitive, classes: None)
+    monkeypatch.setattr(Diversity, "violation", lambda self, sensitive, classes: None)
     solution = clinic(diversity=Diversity(distinct=2))
     found = publish(solution).verify()
     assert any("lack the promised diversity of 'Diagnosis'" in text for text in found.problems)

@@ -235,7 +235,7 @@ def test_work_is_counted_by_what_the_solver_did(monkeypatch: pytest.MonkeyPatch)
         return replace(result, iterations=500), chosen
 
     monkeypatch.setattr(branch_and_bound, "solve_integer", seen)
-    for long_nodes, nodes in ((10_000, 50), (len(columns) // 4, 3)):
+    for long_nodes, nodes in ((10**6, 100), (len(columns), 50), (len(columns) // 4, 3)):
         numbers = replace(
             NUMBERS, given_freely=0, iterations_a_node=50, long_nodes=long_nodes, given_a_node=10**9
         )
