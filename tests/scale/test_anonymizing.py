@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,17 @@ def test_functions_of_one_table_say_how_they_take_a_release_by_parts(
             assert f"manifest={str(manifest)!r}" in str(caught.value)
     assert anonymip.verify(frame, pd.read_parquet(folder), manifest).ok
     assert anonymip.risk(frame, pd.read_parquet(folder), manifest=manifest).after
+
+
+def test_losses_of_parts_are_finite_numbers(people: Path, tmp_path: Path) -> None:
+    """JSON has no infinity, but digits enough for one: the manifest is refused as any other."""
+    folder, manifest = tmp_path / "release", tmp_path / "release" / "_manifest.json"
+    anonymip.anonymize(people, NAMES, 5, output=folder, **ASKED)
+    entry = json.loads(manifest.read_text("utf-8"))
+    entry["parts"]["files"][0]["ncp"] = "HERE"
+    manifest.write_text(json.dumps(entry).replace('"HERE"', "1e999"), encoding="utf-8")
+    with pytest.raises(InputError, match=r"parts\.files\.ncp.* is not a number"):
+        verify_parts(people, folder, k=5)
 
 
 def test_a_dask_data_frame_is_a_table(people: Path, tmp_path: Path) -> None:
