@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +29,10 @@ from anonymip import (
     solve,
     verify,
 )
+from anonymip.exact.classes.equivalence_mip import equivalence_mip
+from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.heuristics.growing.raised_price import bound_within_limit, with_price
+from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.runtime.budget import Budget
 from tests import brute_force
 from tests.brute_force import Groups
@@ -178,6 +182,23 @@ def test_more_allowance_never_loses_more(method: str) -> None:
         assert found.objective <= before + 1e-9
         before = found.objective
     assert {0, 1, 2} <= set(np.flatnonzero(found.assignment.labels == -1).tolist())
+
+
+@pytest.mark.parametrize("method", [column_generation, local_search, equivalence_mip])
+def test_a_known_release_is_not_lost(method: Callable[..., Solution]) -> None:
+    """Whatever a search finds before it is ended; a start that breaks the limit is refused."""
+    recoding = EquivalenceClasses(most_suppressed=3, suppression_price=0.5)
+    problem = Problem(Microdata(clinic(), KNOWN), 3, recoding)
+    known, ended = solve(problem, "local-search", bound=False), Budget()
+    ended.interrupt()
+    found = method(problem, start=known.assignment, budget=ended)
+    assert found.objective <= known.objective
+    assert not found.is_optimal
+    looser = problem.replace(recoding=EquivalenceClasses(True, suppression_price=0.0))
+    beyond = solve(looser, "local-search", bound=False).assignment
+    assert beyond.suppressed > 3
+    with pytest.raises(InvalidAssignment, match="suppressed records, and 3 may be"):
+        method(problem, start=beyond)
 
 
 def test_the_limit_holds_when_time_has_ended() -> None:

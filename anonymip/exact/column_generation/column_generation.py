@@ -19,7 +19,7 @@ from anonymip.exact.column_generation.run import Run
 from anonymip.exact.column_generation.settings import FEW, WORK, Settings, Work
 from anonymip.exact.failed_solver import FAILURES, cheap_release
 from anonymip.exact.trust import TOO_FINE, is_too_fine
-from anonymip.heuristics.growing.raised_price import solve_within_limit
+from anonymip.heuristics.growing.raised_price import found_or_known, solve_within_limit
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
@@ -159,8 +159,10 @@ def column_generation(
         raise InputError(f"memory is {memory} gigabytes", remedy="Give gigabytes, 0.001 at least")
     rules = column_rules(problem)
     if problem.is_capped:
+        known = None if start is None else Solution.of(problem, start, method="column-generation")
         again = partial(
             column_generation,
+            start=start,
             solver=solver,
             gap=gap,
             bound_only=bound_only,
@@ -169,7 +171,7 @@ def column_generation(
             effort=effort,
             seed=seed,
         )
-        return solve_within_limit(problem, again, budget)
+        return found_or_known(lambda: solve_within_limit(problem, again, budget), known)
     run = Run(problem, rules, watch)
     releases = starting_releases(problem, start, effort, seed, budget.share(_STARTING))
     for release in releases[:1]:

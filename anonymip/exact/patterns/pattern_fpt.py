@@ -70,10 +70,7 @@ def pattern_fpt(
     guesses = _Guesses(columns, budget)
     guesses.search(known)
     stopped = budget.stop_reason()
-    assignment: Assignment | None = guesses.best
-    if assignment is None and known is not None:
-        assignment = known.assignment
-    if assignment is None:
+    if guesses.best is None:
         if stopped is not None:
             raise NoSolution(
                 f"no release was found before the method stopped ({stopped.value})",
@@ -89,7 +86,7 @@ def pattern_fpt(
     )
     solution = Solution.of(
         problem,
-        assignment,
+        guesses.best,
         method="pattern-fpt",
         stopped=stopped or Stopped.HEURISTIC,
         options={"most_rows": most_rows},
@@ -119,7 +116,9 @@ class _Guesses:
         self._single_use = recoding_of(columns.problem).single_use
         own = columns.program.costs[columns.patterns]
         costs, self.rounding = whole_costs(
-            np.append(own, columns.program.price if self._may_hide else 0.0), t + r + 2
+            np.append(own, columns.program.price if self._may_hide else 0.0),
+            # The potentials of the network, and sums over all records, fit into 64 bits.
+            max(t + r + 2, columns.problem.n),
         )
         #: (t, r + 1) cost of a record of a row type in a row; out of reach where it does not fit.
         self._never = int(costs.max(initial=0)) + 1
@@ -140,6 +139,8 @@ class _Guesses:
             rows = np.full(len(index), columns.count)
             rows[shown] = columns.asked[index[shown], columns.program.type_of[shown]]
             self._best_cost = int(self._cost[columns.program.type_of, rows].sum())
+            # The start may publish some records by a dearer pattern than that of their row.
+            self.best = Patterns(np.append(columns.patterns, SUPPRESSED)[rows].astype(np.int32))
         available = np.ones(columns.count + 1, np.bool_)
         self._decide(0, available, 0)
 

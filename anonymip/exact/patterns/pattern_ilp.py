@@ -19,6 +19,7 @@ from anonymip.exact.patterns.proof import prove
 from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.exact.trust import Trust, TrustOfPatterns
 from anonymip.exact.warm_starts import find_start
+from anonymip.heuristics.growing.raised_price import found_or_known
 from anonymip.heuristics.patterns.pattern_greedy import PatternGreedy, pattern_greedy, solve_capped
 from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.models import build, model_size, read, set_start
@@ -30,7 +31,7 @@ from anonymip.recodings.output_rows import recoding_of, rows_alike
 from anonymip.recodings.patterns import PatternGuided
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.solution import Bound, Solution
+from anonymip.solution import Bound, Solution, retold
 from anonymip.solvers import SolverOptions, solve_model
 from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_RELATIVE, same_loss
@@ -178,15 +179,7 @@ def _within_limit(problem: Problem, mip: Mip, start: Solution | None) -> Solutio
             known = Solution.of(free, start.assignment, method=start.method)
         return prove(free, mip.within(budget.share(_A_PRICE)), known)
 
-    try:
-        found = solve_capped(problem, parts, mip.budget)
-    except NoSolution:
-        if start is None:
-            raise
-        return start
-    if start is None or found.objective <= start.objective:
-        return found
-    return replace(start, bound=found.bound, trace=found.trace)
+    return found_or_known(lambda: solve_capped(problem, parts, mip.budget), start)
 
 
 def _solved(run: ModelRun, formulation: str, bound: Bound) -> Solution:
@@ -282,7 +275,7 @@ def with_most_rows(
             f"{_rows_found(found, before)}; the most are not known: {what_failed(failure)}"
         ]
     if len(finer.sizes) > len(found.sizes) and _as_good(finer, solution):
-        found = replace(solution, assignment=finer.assignment, objective=finer.objective)
+        found = retold(solution, problem, finer.assignment, bound=solution.bound)
     rows = _rows_found(found, before)
     if result.stopped is Stopped.OPTIMAL and not options.solver_options:
         if len(finer.sizes) < len(found.sizes):
@@ -313,7 +306,7 @@ def _finer(solution: Solution, budget: Budget) -> Solution:
         return solution
     if len(found.sizes) <= len(solution.sizes) or not _as_good(found, solution):
         return solution
-    return replace(solution, assignment=found.assignment, objective=found.objective)
+    return retold(solution, problem, found.assignment, bound=solution.bound)
 
 
 def _as_good(found: Solution, solution: Solution) -> bool:

@@ -7,7 +7,7 @@ differ, and no group of four is ever needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Unpack
 
@@ -23,6 +23,7 @@ from anonymip.exact.model_run import ModelRun, SolverChoices
 from anonymip.exact.set_partitioning.restricted_master import often_at_most, whole_form
 from anonymip.exact.trust import RefutedClaim, refuse_refuted, slack_of
 from anonymip.graphs.weighted.assignment import assign
+from anonymip.heuristics.growing.raised_price import found_or_known
 from anonymip.heuristics.patterns.pattern_greedy import solve_capped
 from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.optimality import proves_optimal
@@ -278,12 +279,9 @@ def pattern_pairs(
             "pattern-pairs knows neither single use nor diversity", remedy="Use pattern-ilp"
         )
     if problem.is_capped:
+        known = None if start is None else Solution.of(problem, start, method="pattern-pairs")
         again = partial(pattern_pairs, seed=seed, **solving)
-        found = solve_capped(problem, again, budget or Budget())
-        known = None if start is None else Solution.of(problem, start, method="start")
-        if known is not None and known.objective < found.objective:
-            found = replace(found, assignment=known.assignment, objective=known.objective)
-        return found
+        return found_or_known(lambda: solve_capped(problem, again, budget or Budget()), known)
     run = ModelRun.begin(problem, "pattern-pairs", budget=budget, seed=seed, **solving)
     run.describe()
     # Names a record that no pattern gives a companion, where there is one.

@@ -105,6 +105,22 @@ def solve_within_limit(
     return best
 
 
+def found_or_known(search: Callable[[], Solution], known: Solution | None) -> Solution:
+    """Return what a search finds, or a known release if that loses less or nothing is found.
+
+    A bound that the search proves stays. Raises NoSolution as the search does if none is known.
+    """
+    try:
+        found = search()
+    except NoSolution:
+        if known is None:
+            raise
+        return known
+    if known is None or found.objective <= known.objective:
+        return found
+    return retold(found, known.problem, known.assignment, bound=found.bound)
+
+
 def _unit(problem: Problem) -> float:
     """Return a first step of the price: what a record loses at most."""
     try:

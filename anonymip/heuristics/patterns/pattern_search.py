@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from anonymip.assignments import SUPPRESSED, Assignment, Patterns
-from anonymip.errors import NoSolution
+from anonymip.heuristics.growing.raised_price import found_or_known
 from anonymip.heuristics.patterns.open_rows import open_rows, pattern_of_records
 from anonymip.heuristics.patterns.pattern_greedy import PatternGreedy, pattern_greedy, solve_capped
 from anonymip.heuristics.patterns.row_moves import MADE, find_others, gathering, try_all
@@ -100,10 +100,5 @@ def _within_limit(
         first = known.assignment if may_start else None
         return pattern_search(free, passes=passes, start=first, budget=budget, seed=seed)
 
-    try:
-        found = solve_capped(problem, search, budget, prices=_PRICES)
-    except NoSolution:
-        found = replace(known, method="pattern-search")
-    if known.objective < found.objective:
-        return replace(found, assignment=known.assignment, objective=known.objective)
-    return found
+    known = replace(known, method="pattern-search")
+    return found_or_known(lambda: solve_capped(problem, search, budget, prices=_PRICES), known)

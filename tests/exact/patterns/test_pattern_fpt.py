@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from anonymip import Budget, InputError, Mask, NoSolution, PatternGuided, Problem, load_instance
 from anonymip.assignments import Patterns
@@ -72,6 +73,36 @@ def test_a_start_leaves_guesses_out_and_is_kept() -> None:
     assert again.trace[0].startswith("0 of 2^")
     worst = Patterns(np.full(6, 3))
     assert pattern_fpt(problem, start=worst).objective == 0
+
+
+def test_a_start_that_publishes_by_dearer_patterns_proves_nothing_of_itself() -> None:
+    """Two equal rows under stars: all output rows hold both of them, and the cheapest is kept."""
+    case = PatternCase((("x", "x"),) * 2, ("p",) * 2, 2, Mask(), (1, 1))
+    solution = pattern_fpt(case.problem(), start=Patterns(np.full(2, 3)))
+    assert solution.is_optimal
+    assert solution.objective == case.optimum() == 0
+
+
+@settings(max_examples=80)
+@given(case=pattern_cases(ruled=True), at=st.integers(0, 100))
+def test_any_start_leaves_the_optimum(case: PatternCase, at: int) -> None:
+    """All records under one pattern, where that is a release."""
+    case = replace(case, diversity=None)
+    stars = PatternGuided(case.mask).stars(case.problem())
+    at %= len(stars)
+    assume(case.allows([tuple(map(bool, stars[at]))] * len(case.rows)))
+    solution = pattern_fpt(case.problem(), start=Patterns(np.full(len(case.rows), at)))
+    assert solution.objective == case.optimum()
+    assert solution.is_optimal
+
+
+def test_costs_of_many_records_fit_into_whole_numbers() -> None:
+    """The sums of 1,500 costs without few decimals, of which all stars cost the most."""
+    rows = (("x", "x"),) * 500 + (("x", "y"),) * 500 + (("y", "y"),) * 500
+    case = PatternCase(rows, ("p",) * 1_500, 750, Mask(), (1 / 3, 1 / 7))
+    solution = pattern_fpt(case.problem())
+    assert solution.is_optimal
+    assert solution.objective == pytest.approx(750 / 7 + 750 / 3)
 
 
 def test_time_that_is_over_leaves_the_start_or_nothing() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +19,7 @@ from anonymip import (
     Diversity,
     EquivalenceClasses,
     InputError,
+    InvalidAssignment,
     Mask,
     NoSolution,
     PatternGuided,
@@ -26,8 +29,9 @@ from anonymip import (
     load_instance,
     solve,
 )
-from anonymip.assignments import Patterns
+from anonymip.assignments import SUPPRESSED, Patterns
 from anonymip.exact.patterns.pattern_ilp import columns_within, pattern_ilp
+from anonymip.exact.patterns.pattern_pairs import pattern_pairs
 from anonymip.models.patterns.pattern import strong_columns
 from tests.random_patterns import PatternCase, every_case, pattern_cases
 
@@ -131,6 +135,21 @@ def test_a_limit_of_suppression_equals_brute_force(
         assert not (exact or found.is_optimal) or found.objective == best
         if most is not None and method in ("pattern-greedy", "pattern-search"):
             assert_no_worse_than_without(case, method, found)
+
+
+@pytest.mark.parametrize("method", [partial(pattern_ilp, formulation="parts"), pattern_pairs])
+def test_a_start_within_a_limit_is_kept_when_time_has_ended(
+    method: Callable[..., Solution],
+) -> None:
+    """Two rows of a kind, and one that is like no other."""
+    rows = (("x", "x"),) * 2 + (("y", "y"),) * 2 + (("z", "z"),)
+    case = PatternCase(rows, ("p",) * 5, 2, Mask(), (1, 1), suppression=True, most=1)
+    start, ended = Patterns(np.array([0, 0, 0, 0, SUPPRESSED])), Budget()
+    ended.interrupt()
+    found = method(case.problem(), start=start, budget=ended)
+    assert found.objective == case.optimum() == 2
+    with pytest.raises(InvalidAssignment):
+        method(case.problem(), start=Patterns(np.full(5, SUPPRESSED)))
 
 
 @pytest.mark.parametrize(
