@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -131,10 +131,11 @@ class PatternCase:
         )
 
     def optimum(self) -> float | None:
-        """Return the least loss; None if nothing is allowed.
+        """Return the least loss; None if nothing is allowed."""
+        return min(map(self.loss, self.releases()), default=None)
 
-        Every assignment is tried, but for those that only exchange records that are alike.
-        """
+    def releases(self) -> Iterator[list[tuple[bool, ...] | None]]:
+        """Try every assignment, but for those that only exchange records that are alike."""
         choices = [*self.patterns, *([None] if self.suppression else [])]
         alike: dict[object, list[int]] = {}
         for at, record in enumerate(zip(self.rows, self.sensitive, strict=True)):
@@ -146,7 +147,7 @@ class PatternCase:
         )
         assignments = ([*chain(*parts)] for parts in tried)
         in_order = ([given[place] for place in places] for given in assignments)
-        return min((self.loss(given) for given in in_order if self.allows(given)), default=None)
+        return (given for given in in_order if self.allows(given))
 
 
 @st.composite

@@ -61,6 +61,9 @@ class RecordPairs:
     #: Cost of a record under that pattern, or of a suppressed one; infinite if there is neither.
     #: Pairs and triples cost less for each record.
     unpaired: float
+    #: Cost of a suppressed record; infinite if none may be. Where it exceeds `unpaired`, one record
+    #: at most is suppressed: two would become the row that all may become.
+    suppressed: float
     #: (t,) dual value of each record: no pair or triple costs less than the duals of its records.
     duals: Floats
     bound: float  # sum of the duals of all records: no release costs less
@@ -103,7 +106,7 @@ def pairs_with_duals(problem: Problem, budget: Budget) -> tuple[RecordPairs, Sto
     duals -= LOSS_RELATIVE * np.abs(duals)
     bound = float(duals @ types.counts)
     counts, inverse = types.counts.copy(), types.inverse
-    known = counts, inverse, differing, cheapest, pattern, common, unpaired
+    known = counts, inverse, differing, cheapest, pattern, common, unpaired, price
     return RecordPairs(*known, duals, bound), stopped
 
 
@@ -395,7 +398,8 @@ class _Search:
 
     def _hold_against_releases(self, claimed: float, best: Solution | None) -> None:
         """Raise RefutedClaim if a release that is known or found soon is below a bound."""
-        losses = np.append(self.pairs.cheapest, self.pairs.unpaired)
+        pairs = self.pairs
+        losses = np.append(pairs.cheapest, [pairs.unpaired, pairs.suppressed])
         slack = slack_of(losses[np.isfinite(losses)], self.own.problem.n)
         for known in (best, self._cheap_release()):
             if known is not None:
@@ -418,6 +422,8 @@ class _Search:
     def _trusted(self, claimed: float, groups: Columns) -> float:
         """Return what of a solver's bound on the given groups is sure: whole if all losses are."""
         losses = groups.costs
+        if np.isfinite(self.pairs.suppressed):
+            losses = np.append(losses, self.pairs.suppressed)
         largest = float(np.abs(losses).max(initial=0.0))
         # Every row of the program may be off a little, and its dual is up to the largest loss.
         sure = claimed - SOLVER_RESOLUTION * largest * max(1.0, self.own.problem.n / 100)
@@ -446,9 +452,10 @@ class _Search:
             )
         ]
         index = np.full(self.own.problem.n, SUPPRESSED, np.int32)
+        share_row = pairs.common >= 0 and times[groups.sizes == 1].sum() > 1
         for at in np.flatnonzero(times).tolist():
             members = groups.of(at)
-            pattern = pairs.common if pairs.common >= 0 else SUPPRESSED
+            pattern = pairs.common if share_row else SUPPRESSED
             if len(members) > 1:
                 columns = np.bitwise_or.reduce(pairs.differing[members[0], members])
                 pattern = int(pairs.pattern[columns])
@@ -467,7 +474,7 @@ class _Search:
 def _form(groups: Columns, pairs: RecordPairs) -> StandardForm:
     """Return the program: every record of a type lies in one group.
 
-    Where single records become one row, none or at least two of them do.
+    Where single records become one row, none or at least two of them do, or the one is suppressed.
     """
     records = pairs.counts.astype(np.float64)
     held: Any = groups.incidence(len(records))
@@ -475,10 +482,12 @@ def _form(groups: Columns, pairs: RecordPairs) -> StandardForm:
     lower, upper = records, records
     if pairs.common >= 0 and (groups.sizes == 1).any():
         single = (groups.sizes == 1).astype(np.float64)[None]
-        # The last variable says whether there are any.
-        switch = np.array([[-2.0], [-records.sum()]])
-        blocks: Any = [[held, None], [np.vstack([single, single]), switch]]
+        # The last variables say whether there are any, and whether one takes the place of a second.
+        switches = np.array([[-2.0, 1.0], [-records.sum(), 0.0]])
+        further = np.array([0.0, pairs.suppressed - pairs.unpaired])
+        further, switches = further[np.isfinite(further)], switches[:, np.isfinite(further)]
+        blocks: Any = [[held, None], [np.vstack([single, single]), switches]]
         held = block_array(blocks)
-        costs, most = np.append(costs, 0.0), np.append(most, 1.0)
+        costs, most = np.append(costs, further), np.append(most, np.ones(len(further)))
         lower, upper = np.append(records, [0.0, -np.inf]), np.append(records, [np.inf, 0.0])
     return whole_form(costs, csr_array(held), (lower, upper), most)

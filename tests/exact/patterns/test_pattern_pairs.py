@@ -23,6 +23,7 @@ from anonymip import (
     Suppressions,
     solve,
 )
+from anonymip.assignments import Patterns
 from anonymip.enumeration.cluster_sets import Columns
 from anonymip.exact.patterns.pattern_pairs import (
     pairs_with_duals,
@@ -114,6 +115,20 @@ def test_three_records_whose_pairs_agree_but_not_all_three_have_no_release() -> 
     with pytest.raises(NoSolution, match="pairs and triples"):
         pattern_pairs(case.problem())
     assert pattern_pairs(replace(case, suppression=True).problem()).objective == 7.0
+
+
+@pytest.mark.parametrize("pattern", [2, 3])
+def test_one_record_may_be_suppressed_beside_a_row_that_all_may_become(pattern: int) -> None:
+    """Two of three rows are equal: the third is suppressed for 2, and all three cost a star each.
+
+    From a start that loses more the program has to find it, and no heuristic.
+    """
+    case = PatternCase(
+        (("x", "x"), ("x", "x"), ("x", "y")), ("p",) * 3, 2, Mask(), (1, 1), suppression=True
+    )
+    found = pattern_pairs(case.problem(), start=Patterns(np.full(3, pattern)))
+    assert found.objective == case.optimum() == 2
+    assert found.is_optimal
 
 
 def test_without_time_the_start_is_kept() -> None:
