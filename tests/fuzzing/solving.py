@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +200,33 @@ def run_solves(found: Findings, asked: Asked, rng: random.Random) -> None:
     # Last, so that what was drawn before stays as it is.
     if solutions and asked.recoding in ("classes", "freeform") and rng.random() < _CERTIFIED:
         check_certificate(found, asked, reference, rng.choice(solutions))
+    if solutions and not large:
+        start_from_the_worst(found, asked, reference, solutions, rng)
+
+
+def start_from_the_worst(
+    found: Findings,
+    asked: Asked,
+    reference: Reference,
+    solutions: list[Solution],
+    rng: random.Random,
+) -> None:
+    """Let exact methods start from a bad release: a good one hides a bound that is false."""
+    problem = solutions[0].problem
+    worst = max(solutions, key=lambda one: one.objective)
+    for name in dict.fromkeys(one.method for one in solutions):
+        spec = anonymip.METHODS[name]
+        method = spec.load()
+        if spec.role != "exact" or "start" not in signature(method).parameters:
+            continue
+        options = dict(rng.choice(_OPTIONS.get(name, [{}])))
+        what = f"{name} {options or ''} from {worst.method}"
+        found.solves += 1
+        solution = found.attempt(what, partial(method, problem, start=worst.assignment, **options))
+        if solution is not None:
+            judge_solution(found, asked, reference, solution, what)
+            if solution.objective > worst.objective:
+                found.fault(f"{what}: {solution.objective!r}, from {worst.objective!r}")
 
 
 def _lower_bound(problem: Problem, reference: Reference) -> anonymip.Bound | None:
