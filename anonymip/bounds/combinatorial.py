@@ -93,8 +93,8 @@ def record_terms(problem: Problem, budget: Budget | None = None) -> Floats | Non
 
     `budget`: when it ends, records not looked at count as if they were published exactly.
     """
-    if isinstance(problem.objective, SSE):
-        return squared_error_terms(problem, budget)
+    if _is_squared_error(problem):
+        return _squared_error_terms(problem, budget or Budget())[0]
     if not problem.compiled.monotone:
         return None
     return nearest_neighbour_terms(problem, budget)
@@ -196,8 +196,9 @@ def weaker_notion_bound(
     its published record covers another record too: the nearest-neighbour bound with k = 2 holds.
 
     `problem`: with a monotone objective. `effort`: as of the nearest-neighbour bound. `budget`:
-    when it ends, records not looked at count with the loss of being published exactly. Returns:
-    None if the objective is neither proven nor declared monotone, or the recoding is another one.
+    when it ends, records not looked at count with the loss of being published exactly, and
+    originals not looked at cost those that hide them nothing more. Returns: None if the objective
+    is neither proven nor declared monotone, or the recoding is another one.
     """
     compiled = problem.compiled
     if not compiled.monotone:
@@ -211,27 +212,32 @@ def weaker_notion_bound(
         return None
     watch = Stopwatch()
     losses = compiled.record_losses(cells_of_sets(problem.microdata, np.arange(problem.n)[:, None]))
-    hidden = _dearest_to_hide(problem, budget or Budget())
+    hidden, complete = _dearest_to_hide(problem, budget or Budget())
     losses = losses - LOSS_RELATIVE * np.abs(losses)
     summed = compiled.aggregate == "sum"
     value = fsum([*losses, hidden]) if summed else max(float(losses.max()), hidden)
     method = "exact cells and one original to hide" if hidden > 0 else "exact cells"
-    return Bound(value, under_assumptions(problem, method), "argument", watch.seconds)
+    remarks = () if complete else ("cut short",)
+    named = under_assumptions(problem, method, *remarks)
+    return Bound(value, named, "argument", watch.seconds)
 
 
-def _dearest_to_hide(problem: Problem, budget: Budget) -> float:
-    """Return what those that hide one original lose at least beside their exact cells.
+def _dearest_to_hide(problem: Problem, budget: Budget) -> tuple[float, bool]:
+    """Return what those that hide one original lose at least, and whether all were looked at.
 
-    For the original that costs most; with the aggregate ``"max"`` what one of them loses in all.
-    Originals not looked at count 0. Complexity: O(t^2 m) time for t distinct rows.
+    Beside their exact cells, and for the original that costs most; with the aggregate ``"max"``
+    what one of them loses in all. Originals not looked at count 0. Complexity: O(t^2 m) time for t
+    distinct rows.
     """
     compiled, types = problem.compiled, problem.microdata.row_types()
     rows, counts, dearest = types.first, types.counts, 0.0
     summed = compiled.aggregate == "sum"
     own = compiled.record_losses(cells_of_sets(problem.microdata, rows[:, None]))
-    for j in np.flatnonzero(counts < problem.k)[: max(1, _PAIRS // len(rows))]:
+    rare = np.flatnonzero(counts < problem.k)
+    affordable = max(1, _PAIRS // len(rows))
+    for j in rare[:affordable]:
         if budget.stop_reason() is not None:
-            break
+            return dearest, False
         pairs = np.stack(np.broadcast_arrays(rows, rows[j]), axis=1)
         together = compiled.record_losses(cells_of_sets(problem.microdata, pairs))
         size = np.abs(together) + np.abs(own)
@@ -244,4 +250,4 @@ def _dearest_to_hide(problem: Problem, budget: Budget) -> float:
         used = order[taken > 0]
         cost = float(least[used] @ taken[taken > 0]) if summed else float(least[used].max())
         dearest = max(dearest, cost)
-    return dearest
+    return dearest, len(rare) <= affordable

@@ -9,14 +9,14 @@ import numpy as np
 
 from anonymip.bounds.near_program import NearProgram
 from anonymip.bounds.near_search import NearSearch, find_nearest
-from anonymip.bounds.nearest_neighbour import bound_of_terms, lowered_terms
+from anonymip.bounds.nearest_neighbour import bound_of_terms, hides_each, lowered_terms
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.effort import EFFORTS, check_effort
 from anonymip.instances.microdata import RowTypes
 from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
-from anonymip.recodings.registry import COVERING_K, published_form
+from anonymip.recodings.registry import published_form
 from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.compilation import CompilationStopped
@@ -244,9 +244,7 @@ class Ladder:
         while not complete:
             terms, complete = lowered_terms(problem, self._part, self._effort)
             stopped = self._part.stop_reason() is not None
-            yield bound_of_terms(
-                problem, terms, "nearest-neighbour", _remarks(complete), self._watch
-            )
+            yield bound_of_terms(problem, terms, "nearest-neighbour", complete, self._watch)
             if not complete and not stopped:
                 return
         if not raises_duals(problem):
@@ -358,7 +356,7 @@ class Ladder:
         return farthest
 
     def _bound(self, duals: RecordDuals, method: str, complete: bool) -> Bound:
-        return bound_of_terms(self._problem, duals.terms(), method, _remarks(complete), self._watch)
+        return bound_of_terms(self._problem, duals.terms(), method, complete, self._watch)
 
 
 @dataclass(frozen=True)
@@ -383,9 +381,7 @@ def allowed_cells(problem: Problem, effort: str) -> float:
 
 def has_ladder(problem: Problem) -> bool:
     """Return whether nearest neighbours bound the loss, the lowest of these bounds."""
-    compiled = problem.compiled
-    covering = published_form(problem.recoding) in COVERING_K
-    return bool(compiled.monotone and compiled.has_tables and covering)
+    return problem.compiled.has_tables and hides_each(problem)
 
 
 def raises_duals(problem: Problem) -> bool:
@@ -396,10 +392,6 @@ def raises_duals(problem: Problem) -> bool:
 def _paired(duals: RecordDuals) -> bool:
     """Return whether sums over pairs say of each record how far its dual may be raised."""
     return bool(np.isfinite(duals.pairs).all())
-
-
-def _remarks(complete: bool) -> tuple[str, ...]:
-    return () if complete else ("cut short",)
 
 
 def _duals_hold(problem: Problem) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import fsum
 
 import numpy as np
@@ -75,24 +74,28 @@ def nearest_neighbour_bound(
     .. [1] G. Aggarwal et al.: Approximation Algorithms for k-Anonymity, Journal of Privacy
        Technology 20051120001, 2005, argument of Lemma 3.
     """
-    compiled = problem.compiled
-    if not compiled.monotone or published_form(problem.recoding) not in COVERING_K:
+    if not hides_each(problem):
         return None
     watch, budget = Stopwatch(), budget or Budget()
     effort = check_effort(effort, limited=budget.deadline is not None)
     terms, complete = lowered_terms(problem, budget, effort)
-    remarks = [] if complete else ["cut short"]
-    return bound_of_terms(problem, terms, "nearest-neighbour", remarks, watch)
+    return bound_of_terms(problem, terms, "nearest-neighbour", complete, watch)
+
+
+def hides_each(problem: Problem) -> bool:
+    """Return whether each record is hidden among k originals, and its loss never falls."""
+    return problem.compiled.monotone and published_form(problem.recoding) in COVERING_K
 
 
 def bound_of_terms(
-    problem: Problem, terms: Floats, method: str, remarks: Sequence[str], watch: Stopwatch
+    problem: Problem, terms: Floats, method: str, complete: bool, watch: Stopwatch
 ) -> Bound:
     """Return the sum of (n,) terms as a bound, or their maximum if the objective takes that.
 
-    The bound names method and remarks, beside what is only assumed of the objective; the watch runs
-    since the work began.
+    The bound names its method, whether it was cut short, and what is only assumed of the objective;
+    the watch runs since the work began.
     """
+    remarks = () if complete else ("cut short",)
     value = fsum(terms) if problem.compiled.aggregate == "sum" else float(terms.max())
     named = under_assumptions(problem, method, *remarks)
     return Bound(value, named, "argument", watch.seconds, _as_duals(problem, terms))
@@ -102,7 +105,8 @@ def _as_duals(problem: Problem, terms: Floats) -> DualProof | None:
     """Return the terms as duals for certificates; None where these have no such proof."""
     recoding, k = problem.recoding, problem.k
     classes = isinstance(recoding, EquivalenceClasses) and not recoding.suppression
-    covers = isinstance(recoding, Freeform) and recoding == Freeform()
+    # Under a diversity sets of more than k records are admissible, which would be charged too much.
+    covers = recoding == Freeform() and problem.diversity is None
     if problem.compiled.aggregate != "sum" or not (classes or covers):
         return None
     largest = recoding.max_size(problem).size or problem.n
@@ -144,12 +148,14 @@ def lowered_terms(
         terms = np.maximum(terms - rounding, np.minimum(own, terms))
     else:
         terms, complete = pairwise_terms(problem, budget)
-    return _lowered(problem, terms), complete
+    return _lowered(problem, terms, own), complete
 
 
-def _lowered(problem: Problem, terms: Floats) -> Floats:
-    """Return (n,) terms, at most what a suppressed record costs, without their rounding errors."""
-    own = _record_losses(problem, np.arange(problem.n)[:, None])
+def _lowered(problem: Problem, terms: Floats, own: Floats) -> Floats:
+    """Return (n,) terms, at most what a suppressed record costs, without their rounding errors.
+
+    `own`: (n,) what the records lose when published exactly.
+    """
     # Own loss and increase may cancel: their rounding does not.
     size = np.abs(own) + np.abs(terms - own)
     if suppresses(problem):
@@ -228,20 +234,24 @@ def k_set_bound(
     others, and where nearest neighbours bound nothing. Parameters as of
     :func:`nearest_neighbour_bound`.
     """
-    watch, budget = Stopwatch(), budget or Budget()
-    if problem.compiled.has_tables:
+    if problem.compiled.has_tables or not hides_each(problem):
         return None
-    found = nearest_neighbour_bound(problem, effort=effort, budget=budget)
-    if found is None or problem.k == 2 or budget.stop_reason() is not None:
-        return found
+    watch, budget = Stopwatch(), budget or Budget()
     effort = check_effort(effort, limited=budget.deadline is not None)
-    terms = _lowered(problem, k_set_terms(problem, budget, _SETS[effort]))
-    raised = bound_of_terms(problem, terms, "k-sets", [], watch)
+    terms, complete = lowered_terms(problem, budget, effort)
+    found = bound_of_terms(problem, terms, "nearest-neighbour", complete, watch)
+    if problem.k == 2 or budget.stop_reason() is not None:
+        return found
+    of_sets, complete = k_set_terms(problem, budget, _SETS[effort])
+    own = _record_losses(problem, np.arange(problem.n)[:, None])
+    # A search that ended early says less of its record than the nearest neighbours do.
+    terms = np.maximum(terms, _lowered(problem, of_sets, own))
+    raised = bound_of_terms(problem, terms, "k-sets", complete, watch)
     return raised if raised.value > found.value else found
 
 
-def k_set_terms(problem: Problem, budget: Budget, most: float) -> Floats:
-    """Return (n,) least losses of k records published together of which one is the record.
+def k_set_terms(problem: Problem, budget: Budget, most: float) -> tuple[Floats, bool]:
+    """Return (n,) least losses of k records that hold a record, and whether all were looked at.
 
     `most`: sets looked at, shared among the distinct rows. Where they or the budget do not reach,
     a term is what the sets that were not completed lose already.
@@ -253,13 +263,14 @@ def k_set_terms(problem: Problem, budget: Budget, most: float) -> Floats:
     rows, t = types.first, len(types.counts)
     terms = _record_losses(problem, rows[:, None])
     each = int(most / t)
-    if each >= 4 * t:
-        for at in np.flatnonzero(types.counts < problem.k):
-            if budget.stop_reason() is not None:
-                break
-            terms[at] = _least_around(problem, rows, types.counts, int(at), each)
-            budget.report("k-set bound", done=int(at) + 1, total=t)
-    return terms[types.inverse]
+    if each < 4 * t:
+        return terms[types.inverse], False
+    for at in np.flatnonzero(types.counts < problem.k):
+        if budget.stop_reason() is not None:
+            return terms[types.inverse], False
+        terms[at] = _least_around(problem, rows, types.counts, int(at), each)
+        budget.report("k-set bound", done=int(at) + 1, total=t)
+    return terms[types.inverse], True
 
 
 def _least_around(problem: Problem, rows: Ints, counts: Ints, at: int, most: int) -> float:

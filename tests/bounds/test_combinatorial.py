@@ -23,7 +23,9 @@ from anonymip import (
     Problem,
     UnsupportedObjective,
     census,
+    solve,
 )
+from anonymip.bounds import combinatorial
 from anonymip.bounds.combinatorial import (
     lower_bound_of,
     record_terms,
@@ -62,6 +64,22 @@ def test_squared_errors_have_their_own() -> None:
     assert terms is not None
     assert bound.method == "nearest squared errors"
     assert 0 < bound.value == pytest.approx(terms.sum())
+
+
+class _OtherErrors(SSE):
+    """Squared errors whose subclass may charge something else, for all that anyone knows."""
+
+
+def test_a_subclass_of_squared_errors_has_none() -> None:
+    """Its bound is unknown; its few classes are compared or chosen among all the same."""
+    problem = Problem(census(8, 3, 1), 2, objective=_OtherErrors())
+    assert lower_bound_of(problem) is None
+    assert record_terms(problem) is None
+    known = solve(problem.replace(objective=SSE())).objective
+    for method in ("auto", "equivalence-mip"):
+        found = solve(problem, method)
+        assert found.is_optimal
+        assert found.objective == pytest.approx(known)
 
 
 @pytest.mark.parametrize("loss", [FALLING, SWINGING])
@@ -121,6 +139,25 @@ def test_by_hand() -> None:
     assert near.value == pytest.approx((1 + 1 + 4) / 5)
     assert near.method == "nearest-neighbour of one other"
     assert weaker_notion_bound(problem) is None
+
+
+def test_originals_that_nobody_looked_at_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 0, 1, 5 the last one costs most to hide: without time, or pairs for it, all say less."""
+    problem = Case((Column((0, 1, 5), integer=True),), 2, LOSSES["gcp"]).problem()
+    problem = problem.replace(recoding=OneK())
+    late = weaker_notion_bound(problem, budget=Budget(deadline=time.monotonic() - 1.0))
+    assert late is not None
+    assert (late.value, late.method) == (0.0, "exact cells (cut short)")
+    monkeypatch.setattr(combinatorial, "_PAIRS", 6)
+    two = weaker_notion_bound(problem)
+    assert two is not None
+    assert two.value == pytest.approx(1 / 5)
+    assert two.method == "exact cells and one original to hide (cut short)"
+    monkeypatch.setattr(combinatorial, "_PAIRS", 9)
+    whole = weaker_notion_bound(problem)
+    assert whole is not None
+    assert whole.value == pytest.approx(4 / 5)
+    assert whole.method == "exact cells and one original to hide"
 
 
 @pytest.mark.parametrize("recoding", [OneK(), KConcealment()])

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from anonymip import (
     Attribute,
+    Diversity,
     EquivalenceClasses,
     Freeform,
     Microdata,
@@ -31,7 +32,12 @@ from anonymip import (
 )
 from anonymip.bounds import nearest_neighbour
 from anonymip.bounds import nearest_neighbour as module
-from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms, pairwise_terms
+from anonymip.bounds.nearest_neighbour import (
+    k_set_bound,
+    k_set_terms,
+    nearest_neighbour_terms,
+    pairwise_terms,
+)
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Cell, Column, gcp, nearest_neighbour_sum, record_loss, starred
 from tests.random_problems import (
@@ -239,6 +245,30 @@ def test_terms_are_feasible_prices(case: Case, general: bool) -> None:
             assert terms[list(group)].sum() <= cost + 1e-12
 
 
+@objective
+def different_values(record: Any) -> Any:
+    """Charge 1 for a cell of more than one value."""
+    return 1.0 * (record.distinct["a"] > 1)
+
+
+@pytest.mark.parametrize("recoding", [EquivalenceClasses(), Freeform()])
+@pytest.mark.parametrize("diversity", [None, Diversity(distinct=2)])
+def test_no_admissible_set_costs_less_than_its_duals(
+    recoding: Any, diversity: Diversity | None
+) -> None:
+    """Of five different values any joint cell costs 1; a cover of triples is no proof by pairs."""
+    column = Column(("p", "q", "r", "s", "t"), numeric=False, as_set=True)
+    data = microdata((column,), sensitive=(("x", "y", "x", "y", "x"),))
+    bound = nearest_neighbour_bound(Problem(data, 2, recoding, different_values, diversity))
+    assert bound is not None
+    assert bound.value == pytest.approx(5.0)
+    assert (bound.duals is None) == (diversity is not None and recoding == Freeform())
+    if bound.duals is not None:
+        for size in range(bound.duals.smallest, bound.duals.largest + 1):
+            cost = size if bound.duals.weight == "size" else 1
+            assert bound.duals.duals[:size].sum() <= cost
+
+
 @pytest.mark.parametrize("loss", [FALLING, SWINGING])
 def test_terms_need_a_monotone_objective(loss: Loss) -> None:
     """What may fall has no terms, and the error says why."""
@@ -324,7 +354,8 @@ def test_sets_of_k_without_tables_lose_what_all_sets_say(case: Case, most: int) 
     """The least loss of k records around each, or less where the sets looked at do not reach."""
     data = microdata(case.columns)
     problem = Problem(data, k=min(case.k + 1, case.n), objective=PRODUCT.objective)
-    found = module.k_set_terms(problem, Budget(), most * problem.n)
+    found, complete = k_set_terms(problem, Budget(), most * problem.n)
+    assert complete == (most > 0)
     for record in range(problem.n):
         others = [one for one in range(problem.n) if one != record]
         sets = [np.array([[record, *some]]) for some in combinations(others, problem.k - 1)]
@@ -332,6 +363,43 @@ def test_sets_of_k_without_tables_lose_what_all_sets_say(case: Case, most: int) 
         assert found[record] <= least + 1e-12
         if most == 10_000:
             assert found[record] == pytest.approx(least, rel=1e-12)
+
+
+def test_sets_that_end_early_lower_no_term(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each record counts with its neighbour or its sets, whichever says more of it."""
+    problem = Problem(larger_microdata(0, 12), 4, objective=PRODUCT.objective)
+    most = 4 * problem.n**2
+    monkeypatch.setitem(module._SETS, "quick", most)
+    terms, (of_sets, _) = nearest_neighbour_terms(problem), k_set_terms(problem, Budget(), most)
+    together = np.maximum(terms, of_sets).sum()
+    bound = k_set_bound(problem, effort="quick")
+    assert bound is not None
+    assert bound.value == pytest.approx(together)
+    assert together > 1.2 * max(terms.sum(), of_sets.sum())
+
+
+def test_sets_that_the_budget_ends_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first records count with their sets, the others with their neighbours."""
+    problem = Problem(larger_microdata(1, 14), 4, objective=PRODUCT.objective)
+    whole, nearest = k_set_bound(problem), nearest_neighbour_bound(problem)
+    looked_at, least_around = 0, module._least_around
+    budget = Budget()
+
+    def of_three(*asked: Any) -> float:
+        nonlocal looked_at
+        looked_at += 1
+        if looked_at == 3:
+            budget.interrupt()
+        return least_around(*asked)
+
+    monkeypatch.setattr(module, "_least_around", of_three)
+    bound = k_set_bound(problem, budget=budget)
+    assert bound is not None
+    assert whole is not None
+    assert nearest is not None
+    assert looked_at == 3
+    assert bound.method.startswith("k-sets (cut short")
+    assert nearest.value < bound.value < whole.value
 
 
 @pytest.mark.parametrize(
