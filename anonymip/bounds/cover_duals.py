@@ -122,11 +122,6 @@ def is_priced(problem: Problem, effort: str = "thorough") -> bool:
     )
 
 
-def least_records(problem: Problem) -> int:
-    """Return how many originals each published record covers at least."""
-    return _LEAST[published_form(problem.recoding)] or problem.k
-
-
 def cover_bound(
     problem: Problem, *, effort: str | None = None, budget: Budget | None = None
 ) -> Bound | None:
@@ -220,7 +215,7 @@ class _BoxProgram:
     def __init__(self, problem: Problem, budget: Budget) -> None:
         self._problem, self._budget = problem, budget
         self._rows = box_rows(problem)
-        self._least = least_records(problem)
+        self._least = _LEAST[published_form(problem.recoding)] or problem.k
         self._search = new_box_search(self._rows, self._least)
         self._first, self._counts = problem.microdata.row_types().first, self._rows.counts
         t = len(self._first)

@@ -31,7 +31,6 @@ duals raised are at most h, and the others at most c(S). All that matters lies w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -47,7 +46,6 @@ from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.stepping import run_in_steps
-from anonymip.status import Stopped
 from anonymip.tolerances import DUAL_ROUNDING, LOSS_RELATIVE, SEARCH_ROUNDING
 
 #: Losses that the search for one k-set may compute.
@@ -63,19 +61,6 @@ _K_SETS, _BY_SETS, _BY_BOXES = 0, 1, 2
 _BEFORE_BOXES = 8
 #: Rows that a sample of a sweep raises, about; no more than one of so many.
 _SAMPLED, _LEAST_STEP = 200, 10
-
-
-@dataclass
-class _Sweep:
-    """A sweep over rows: what does a step of it, how far it is, and what ended it."""
-
-    step: Callable[[int], int]
-    cursor: Ints
-    total: int
-    phase: str
-    way: int
-    begun: bool = False
-    stopped: Stopped | None = None
 
 
 class RecordDuals:
@@ -101,7 +86,10 @@ class RecordDuals:
         self.duals = terms[types.first] - self._constant
         self._columns = max(1, len(tables.columns))
         self._most = most / self._columns
-        self._sweeping: _Sweep | None = None
+        # What does a step of the last sweep, how far it is, of how many; its phase and its way.
+        self._sweeping: tuple[Callable[[int], int], Ints, int, str, int]
+        #: Whether the budget ended the last sweep, which may go on.
+        self.interrupted = False
         #: (t,) what a row of each type loses at least in any set of k, without what all lose alike.
         self.floors = self.duals
         self.pairs = np.full(len(self.duals), -np.inf)
@@ -244,26 +232,17 @@ class RecordDuals:
                 raise_step(search, duals, spare, order, cursor, amount, caps, way, each, most)
             )
 
-        self._sweeping = _Sweep(step, cursor, len(order), phase, way)
+        self._sweeping = step, cursor, len(order), phase, way
         return self.go_on()
 
     def go_on(self) -> bool:
         """Go on with the last sweep where the budget ended it; return if all were looked at."""
-        sweep = self._sweeping
-        assert sweep is not None
-        if sweep.stopped is not None or not sweep.begun:
-            sweep.begun = True
-            sweep.stopped = run_in_steps(
-                sweep.step, sweep.total, self.budget, sweep.phase, first=20
-            )
-        if sweep.way == _K_SETS:
+        step, cursor, total, phase, way = self._sweeping
+        stopped = run_in_steps(step, total, self.budget, phase, first=20)
+        self.interrupted = stopped is not None
+        if way == _K_SETS:
             self.floors = self.duals.copy()
-        return bool(sweep.cursor[0] == sweep.total)
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether the budget ended the last sweep, which may go on."""
-        return self._sweeping is not None and self._sweeping.stopped is not None
+        return bool(cursor[0] == total)
 
     def terms(self) -> Floats:
         """Return (n,) the duals of the records, lowered by what rounding may have added."""
@@ -328,7 +307,17 @@ def _raise_to_k_set(
     search: NearSearch, duals: Floats, zeros: Floats, row: int, most_each: int
 ) -> None:
     """Raise a dual to what a record loses at least in a set of k."""
-    known = _nearest_set_loss(search, row)
+    # What it loses in the set of its own and the nearest types, which is written down.
+    terms, lists, held = search.terms, search.lists, find_nearest(search, row)
+    empty_set(lists.sets, 0)
+    for at in range(held - 1):
+        add_row(terms, lists.sets, 0, 0, search.near[at])
+    lists.types[0] = search.near[held - 1]
+    search.binding[row] = row
+    for at in range(held):
+        search.binding[row, at] = search.near[at]
+    losses_with(terms, lists.sets, 0, lists.types, 0, 1, lists.losses)
+    known = lists.losses[0]
     if known <= duals[row]:
         return
     near = gather_near(search, duals, row, known)
@@ -353,22 +342,6 @@ def _bind(search: NearSearch, row: int) -> None:
     # One by one: numba's assignment of whole arrays takes a second or two to compile.
     for at in range(len(search.best)):
         search.binding[row, at] = search.best[at]
-
-
-@kernel
-def _nearest_set_loss(search: NearSearch, row: int) -> float:
-    """Return what a record loses in the set of its own and the nearest types, and write it down."""
-    terms, lists, near = search.terms, search.lists, search.near
-    held = find_nearest(search, row)
-    empty_set(lists.sets, 0)
-    for at in range(held - 1):
-        add_row(terms, lists.sets, 0, 0, near[at])
-    lists.types[0] = near[held - 1]
-    search.binding[row] = row
-    for at in range(held):
-        search.binding[row, at] = near[at]
-    losses_with(terms, lists.sets, 0, lists.types, 0, 1, lists.losses)
-    return lists.losses[0]
 
 
 @kernel

@@ -7,6 +7,7 @@ bound is that of the best dual values of records.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import fsum
 
 import numpy as np
@@ -146,11 +147,11 @@ class _Climb:
         self.program = program
         self.best = program.cheapest.copy()
         self.value = float((self.best * program.counts).sum())
-        self._held = np.zeros(program.rows, np.int64)
-        self._losses = np.zeros(program.rows)
-        self._touched = np.empty(program.type_count, np.int64)
-        self._added = np.empty(program.type_count, np.int64)
-        self._uncovered = np.empty(program.type_count, np.int64)
+        given = program.k, program.counts, program.costs, program.row_of
+        self._lagrangian = partial(_lagrangian, *given)
+        touched, added, uncovered = np.empty((3, program.type_count), np.int64)
+        held, losses = np.zeros(program.rows, np.int64), np.zeros(program.rows)
+        self._work, self._uncovered = (held, losses, touched, added, uncovered), uncovered
 
     def round(
         self, iterations: int, first: float, last: float, budget: Budget, enough: float
@@ -163,7 +164,8 @@ class _Climb:
         def step(amount: int) -> int:
             nonlocal at, duals, direction
             for _ in range(min(amount, iterations - at)):
-                value = self._evaluate(duals)
+                order = np.argsort(-duals, kind="stable")
+                value = float(self._lagrangian(duals, order, *self._work))
                 if value > self.value:
                     self.value, self.best = value, duals
                     if value >= enough:
@@ -177,25 +179,6 @@ class _Climb:
             return at
 
         run_in_steps(step, iterations, budget, "Lagrangian bound")
-
-    def _evaluate(self, duals: Floats) -> float:
-        program = self.program
-        order = np.argsort(-duals, kind="stable")
-        return float(
-            _lagrangian(
-                program.k,
-                program.counts,
-                program.costs,
-                program.row_of,
-                duals,
-                order,
-                self._held,
-                self._losses,
-                self._touched,
-                self._added,
-                self._uncovered,
-            )
-        )
 
 
 @kernel
