@@ -24,10 +24,11 @@ from anonymip.bounds.near_search import (
     bound_each,
     filter_roughly,
     sort_by_loss,
+    take_least,
 )
 from anonymip.enumeration.rooted_search import put_top
 from anonymip.objectives.kernels.class_loss import ends_loss
-from anonymip.objectives.kernels.growing_sets import add_row, copy_set, empty_set, losses_with
+from anonymip.objectives.kernels.growing_sets import add_row, empty_set, losses_with
 from anonymip.runtime.arrays import Floats
 from anonymip.runtime.kernels import kernel
 
@@ -99,7 +100,8 @@ def least_slack_by_boxes(
                 end += 1
         boxes.begin[near] = begin
         search.work[0] += _KEPT * length + _EACH_BOX
-        copy_set(boxes.sets, box, near)
+        # A copy: the own row lies within the inner values of every box.
+        add_row(search.terms, boxes.sets, box, near, own)
         boxes.end[near] = bound_each(search, duals, begin, end, search.k - copies, base, limit)
         limit = _bound(search, duals, own, copies, near, limit)
         _keep_open(boxes, near, limit)
@@ -219,10 +221,9 @@ def _bound(
     if bound >= limit:
         return limit
     # What its sets cover at least, and these members.
-    copy_set(boxes.sets, box, line)
+    add_row(terms, boxes.sets, box, line, last)
     for place in range(others):
         add_row(terms, boxes.sets, line, line, boxes.picked[place])
-    add_row(terms, boxes.sets, line, line, last)
     if not _choose_side(search, box, last, others):
         return bound
     boxes.bounds[box] = bound
@@ -232,21 +233,11 @@ def _bound(
 @kernel
 def _pick(search: NearSearch, duals: Floats, begin: int, furthest: int, others: int) -> bool:
     """Pick the rows of the highest duals up to the furthest; return whether there are so many."""
-    boxes, types, filled = search.boxes, search.lists.types, 0
-    picked, highest = boxes.picked, boxes.picked_duals
+    picked, lowest, filled = search.boxes.picked, search.boxes.picked_duals[:others], 0
     for at in range(begin, furthest + 1):
-        row, left = types[at], search.counts[types[at]]
-        for _ in range(min(left if at < furthest else left - 1, others)):
-            if filled == others:
-                if duals[row] <= highest[others - 1]:
-                    break
-                filled -= 1
-            place = filled
-            while place > 0 and highest[place - 1] < duals[row]:
-                highest[place], picked[place] = highest[place - 1], picked[place - 1]
-                place -= 1
-            highest[place], picked[place] = duals[row], row
-            filled += 1
+        row = search.lists.types[at]
+        left = search.counts[row] - (at == furthest)
+        filled = take_least(picked, lowest, filled, row, -duals[row], left)
     return filled == others
 
 
@@ -255,7 +246,8 @@ def _choose_side(search: NearSearch, box: int, last: int, others: int) -> bool:
     """Choose the side of a term where the set covers most beyond the inner values and the furthest.
 
     Returns whether there is one. Sides are numbered: below and above each range, the values of each
-    set, below and above each pair of ends. A cut of a set is a type that has the value.
+    set, below and above each pair of ends. A cut of a set is a type that has the value; one below
+    is the negated value.
     """
     tables, terms, boxes, sets = search.rows.tables, search.terms, search.boxes, search.boxes.sets
     ranges, kinds, pairs = sets.low.shape[1], sets.counts.shape[1], sets.pair_low.shape[1]
@@ -266,7 +258,7 @@ def _choose_side(search: NearSearch, box: int, last: int, others: int) -> bool:
         more = tables.range_low[r] * (sets.low[line, r] - min(low, value))
         if more > most:
             most, side, cut = more, r, low + _CUT * (sets.low[line, r] - low)
-            cut = cut if cut > sets.low[line, r] else low
+            cut = -cut if cut > sets.low[line, r] else -low
         more = tables.range_high[r] * (sets.high[line, r] - max(high, value))
         if more > most:
             most, side, cut = more, ranges + r, high + _CUT * (sets.high[line, r] - high)
@@ -293,7 +285,7 @@ def _choose_side(search: NearSearch, box: int, last: int, others: int) -> bool:
         more = ends_loss(tables, p, furthest, up) - known
         if furthest < down and more > most:
             most, side = more, 2 * ranges + kinds + p
-            cut = low + _CUT * (furthest - low)
+            cut = -(low + _CUT * (furthest - low))
         furthest = sets.pair_high[line, p]
         more = ends_loss(tables, p, down, furthest) - known
         if furthest > up and more > most:
@@ -313,21 +305,26 @@ def _is_new(search: NearSearch, box: int, s: int, row: int) -> bool:
 @kernel
 def _is_within(search: NearSearch, side: int, cut: float, row: int) -> bool:
     """Return whether a row lies on this side of a cut."""
+    sets, words, bits = search.boxes.sets, search.terms.set_words, search.terms.set_bits
+    s, value = side - 2 * sets.low.shape[1], int(cut)
+    if 0 <= s < sets.counts.shape[1]:
+        return words[row, s] != words[value, s] or bits[row, s] != bits[value, s]
+    return _beyond(search, side, row) <= cut
+
+
+@kernel
+def _beyond(search: NearSearch, side: int, row: int) -> float:
+    """Return how far out a row lies on a side, no set's: its value, negated below."""
     terms, sets = search.terms, search.boxes.sets
-    ranges, kinds, pairs = sets.low.shape[1], sets.counts.shape[1], sets.pair_low.shape[1]
+    ranges, pairs = sets.low.shape[1], sets.pair_low.shape[1]
     if side < ranges:
-        return terms.values[row, side] >= cut
+        return -terms.values[row, side]
     if side < 2 * ranges:
-        return terms.values[row, side - ranges] <= cut
-    side -= 2 * ranges
-    if side < kinds:
-        value = int(cut)
-        words, bits = terms.set_words, terms.set_bits
-        return words[row, side] != words[value, side] or bits[row, side] != bits[value, side]
-    side -= kinds
-    if side < pairs:
-        return terms.pair_codes[row, side] >= cut
-    return terms.pair_codes[row, side - pairs] <= cut
+        return terms.values[row, side - ranges]
+    p = side - 2 * ranges - sets.counts.shape[1]
+    if p < pairs:
+        return -float(terms.pair_codes[row, p])
+    return float(terms.pair_codes[row, p - pairs])
 
 
 @kernel
@@ -335,41 +332,23 @@ def _reach_beyond(search: NearSearch, side: int, cut: float, box: int) -> None:
     """Let the inner values of a box reach the nearest value of its list beyond a cut."""
     terms, boxes, sets = search.terms, search.boxes, search.boxes.sets
     ranges, kinds, pairs = sets.low.shape[1], sets.counts.shape[1], sets.pair_low.shape[1]
+    p = side - 2 * ranges - kinds
     if 2 * ranges <= side < 2 * ranges + kinds:
         s, value = side - 2 * ranges, int(cut)
         if _is_new(search, box, s, value):
             sets.counts[box, s] += 1
             sets.held[box, terms.set_words[value, s]] |= terms.set_bits[value, s]
         return
-    nearest = -1
+    nearest = np.inf
     for at in range(boxes.begin[box], boxes.end[box]):
-        row = search.lists.types[at]
-        if not _is_within(search, side, cut, row) and (
-            nearest < 0 or _is_nearer(search, side, row, nearest)
-        ):
-            nearest = row
+        out = _beyond(search, side, search.lists.types[at])
+        if cut < out < nearest:
+            nearest = out
     if side < ranges:
-        sets.low[box, side] = terms.values[nearest, side]
+        sets.low[box, side] = -nearest
     elif side < 2 * ranges:
-        sets.high[box, side - ranges] = terms.values[nearest, side - ranges]
-    elif side < 2 * ranges + kinds + pairs:
-        p = side - 2 * ranges - kinds
-        sets.pair_low[box, p] = terms.pair_codes[nearest, p]
+        sets.high[box, side - ranges] = nearest
+    elif p < pairs:
+        sets.pair_low[box, p] = -int(nearest)
     else:
-        p = side - 2 * ranges - kinds - pairs
-        sets.pair_high[box, p] = terms.pair_codes[nearest, p]
-
-
-@kernel
-def _is_nearer(search: NearSearch, side: int, row: int, other: int) -> bool:
-    """Return whether a row beyond a cut, no cut of a set, lies nearer to it than another."""
-    terms, sets = search.terms, search.boxes.sets
-    ranges, kinds, pairs = sets.low.shape[1], sets.counts.shape[1], sets.pair_low.shape[1]
-    if side < ranges:
-        return terms.values[row, side] > terms.values[other, side]
-    if side < 2 * ranges:
-        return terms.values[row, side - ranges] < terms.values[other, side - ranges]
-    p = side - 2 * ranges - kinds
-    if p < pairs:
-        return terms.pair_codes[row, p] > terms.pair_codes[other, p]
-    return terms.pair_codes[row, p - pairs] < terms.pair_codes[other, p - pairs]
+        sets.pair_high[box, p - pairs] = int(nearest)

@@ -45,6 +45,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from anonymip.bounds.near_program import SetProgram
+from anonymip.bounds.near_search import take_least
 from anonymip.effort import EFFORTS
 from anonymip.enumeration.merging import row_types
 from anonymip.objectives.losses.squared_error import SSE
@@ -135,25 +136,6 @@ class MeanSearch(Packed):
     lowered: Annotated[Codes, "NUMBERS.lowered, k"]  # sets whose duals were lowered
     work: Annotated[Floats, "1"]  # terms computed
     state: Annotated[Ints, "2"]  # counters
-
-
-@kernel
-def take_least(chosen: Ints, least: Floats, held: int, j: int, term: float, rows: int) -> int:
-    """Take up to so many rows of a type among the k of the least terms; return how many are held.
-
-    Rows of a type stand beside each other.
-    """
-    k = len(least)
-    for _ in range(min(rows, k)):
-        if held == k and term >= least[k - 1]:
-            break
-        place = min(held, k - 1)
-        while place > 0 and least[place - 1] > term:
-            least[place], chosen[place] = least[place - 1], chosen[place - 1]
-            place -= 1
-        least[place], chosen[place] = term, j
-        held = min(held + 1, k)
-    return held
 
 
 @kernel

@@ -12,7 +12,6 @@ import numpy as np
 from anonymip.enumeration.rooted_search import put_top
 from anonymip.instances.microdata import RowTypes
 from anonymip.objectives.kernels.box_tree import (
-    DEEPEST,
     BoxTree,
     box_bound,
     build_tree,
@@ -93,7 +92,7 @@ class Boxes(Packed):
     open: Annotated[Ints, "count"]
     free: Annotated[Ints, "count"]
     held: Annotated[Ints, "3"]  # how many are open, free, and were ever in use
-    #: Members of a set beside the own rows and the furthest, and their duals, falling.
+    #: Members of a set beside the own rows and the furthest, and their duals, negated and rising.
     picked: Annotated[Ints, "k"]
     picked_duals: Annotated[Floats, "k"]
     #: The furthest member, and what a record of the set loses.
@@ -114,11 +113,9 @@ class NearSearch(Packed):
     state: ClassState
     lists: NearLists
     boxes: Boxes
-    #: Workspaces of the search in the tree.
+    #: What the search in the tree finds.
     near: Annotated[Codes, "k"]
     near_losses: Annotated[Floats, "k + 1"]
-    nodes: Annotated[Ints, "deepest"]
-    node_bounds: Annotated[Floats, "deepest"]
     work: Annotated[Ints, "1"]  # losses computed, nodes of the tree among them
     #: Types of the set that leaves least; -1 comes first if none is known.
     best: Annotated[Ints, "k", -1]
@@ -145,7 +142,6 @@ def new_near_search(problem: Problem, tables: LossTables) -> tuple[NearSearch, R
     search = NearSearch.of_sizes(
         t=t,
         k=k,
-        deepest=DEEPEST,
         rows=rows,
         terms=terms,
         counts=counts,
@@ -172,8 +168,6 @@ def find_nearest(search: NearSearch, row: int) -> int:
         row,
         search.near,
         search.near_losses,
-        search.nodes,
-        search.node_bounds,
         search.work,
     )
 
@@ -187,7 +181,7 @@ def gather_near(search: NearSearch, floors: Floats, own: int, radius: float) -> 
     the radius.
     """
     tables, terms, tree, state = search.rows.tables, search.terms, search.tree, search.state
-    lists, nodes, types = search.lists, search.nodes, search.lists.types
+    lists, nodes, types = search.lists, search.tree.stack, search.lists.types
     open_class(search.rows, state, own)
     # Down the tree, into boxes within the radius; leaves list their types.
     held, depth = 0, 1
@@ -273,6 +267,25 @@ def _merge_runs(
         for of in range(other, end):
             to_types[to], to_losses[to] = types[of], losses[of]
             to += 1
+
+
+@kernel
+def take_least(chosen: Ints, least: Floats, held: int, j: int, term: float, rows: int) -> int:
+    """Take up to so many rows of a type among the k of the least terms; return how many are held.
+
+    Rows of a type stand beside each other.
+    """
+    k = len(least)
+    for _ in range(min(rows, k)):
+        if held == k and term >= least[k - 1]:
+            break
+        place = min(held, k - 1)
+        while place > 0 and least[place - 1] > term:
+            least[place], chosen[place] = least[place - 1], chosen[place - 1]
+            place -= 1
+        least[place], chosen[place] = term, j
+        held = min(held + 1, k)
+    return held
 
 
 @kernel

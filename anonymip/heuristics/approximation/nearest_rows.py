@@ -12,7 +12,6 @@ import numpy as np
 
 from anonymip.heuristics.approximation.guarantees import cell_costs
 from anonymip.objectives.kernels.box_tree import (
-    DEEPEST,
     BoxTree,
     build_tree,
     list_type,
@@ -81,9 +80,8 @@ def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped
     tree = new_tree(tables, len(counts))
     build_tree(tree, found.rows, counts)
     state = new_state(tables, 2)
-    losses, stack, bounds = np.empty(k + 1), np.empty(DEEPEST, np.int64), np.empty(DEEPEST)
-    looked = np.zeros(1, np.int64)
-    step = partial(_search_tree, *(tree, state, counts, k, found, losses, stack, bounds, looked))
+    losses, looked = np.empty(k + 1), np.zeros(1, np.int64)
+    step = partial(_search_tree, *(tree, state, counts, k, found, losses, looked))
     stopped = run_over(step, len(counts), budget, "nearest rows", first=100)
     return found, stopped
 
@@ -96,8 +94,6 @@ def _search_tree(
     k: int,
     found: NearestRows,
     losses: Floats,
-    stack: Ints,
-    bounds: Floats,
     looked: Ints,
     begin: int,
     end: int,
@@ -106,9 +102,7 @@ def _search_tree(
     for row in range(begin, end):
         open_class(found.rows, state, row)
         near = found.types[row]
-        held = nearest_types(
-            found.rows, tree, state, counts, k, row, near, losses, stack, bounds, looked
-        )
+        held = nearest_types(found.rows, tree, state, counts, k, row, near, losses, looked)
         found.listed[row] = held
         found.farthest[row] = losses[held - 1] - losses[0]
 

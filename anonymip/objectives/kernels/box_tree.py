@@ -7,9 +7,10 @@ bound adds up the same terms in the same order as the loss, so rounding cannot r
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anonymip.objectives.kernels.class_loss import (
     ClassState,
@@ -49,7 +50,7 @@ class BoxTree(Packed):
     pair_min: Annotated[Codes, "nodes, p"]
     pair_max: Annotated[Codes, "nodes, p"]
     size: Annotated[Ints, "1"]  # number of nodes
-    #: Workspaces of :func:`cheapest_row`: two places a level.
+    #: Workspaces of a search: two places a level.
     stack: Annotated[Ints, "DEEPEST"]
     stack_bounds: Annotated[Floats, "DEEPEST"]
 
@@ -65,35 +66,20 @@ def new_tree(tables: LossTables, rows: int, *, split: bool = True) -> BoxTree:
 
 
 @kernel
-def _fit_box(tree: BoxTree, rows: KernelRows, node: int) -> None:
-    begin, end = tree.begin[node], tree.end[node]
-    first = tree.items[begin]
-    for at in range(begin, end):
-        first = min(first, tree.items[at])
-    tree.first[node] = first
-    tree.alive[node] = end - begin
-    for r in range(rows.range_values.shape[1]):
-        low = rows.range_values[tree.items[begin], r]
-        high = low
-        for at in range(begin, end):
-            value = rows.range_values[tree.items[at], r]
-            low = min(low, value)
-            high = max(high, value)
-        tree.range_min[node, r] = low
-        tree.range_max[node, r] = high
-    _fit_codes(tree, node, rows.set_codes, tree.set_min, tree.set_max)
-    _fit_codes(tree, node, rows.pair_codes, tree.pair_min, tree.pair_max)
-
-
-@kernel
-def _fit_codes(tree: BoxTree, node: int, codes: Codes, smallest: Codes, largest: Codes) -> None:
-    for column in range(codes.shape[1]):
-        small = codes[tree.items[tree.begin[node]], column]
+def _fit_box(
+    tree: BoxTree,
+    node: int,
+    values: NDArray[Any],
+    smallest: NDArray[Any],
+    largest: NDArray[Any],
+) -> None:
+    for column in range(values.shape[1]):
+        small = values[tree.items[tree.begin[node]], column]
         large = small
         for at in range(tree.begin[node], tree.end[node]):
-            code = codes[tree.items[at], column]
-            small = min(small, code)
-            large = max(large, code)
+            value = values[tree.items[at], column]
+            small = min(small, value)
+            large = max(large, value)
         smallest[node, column] = small
         largest[node, column] = large
 
@@ -177,22 +163,28 @@ def build_tree(tree: BoxTree, rows: KernelRows, alive: Ints) -> None:
     # Nodes wait in the order in which they were made: two halves at the end for each that is split.
     node = 0
     while node < tree.size[0]:
-        _fit_box(tree, rows, node)
+        begin, end = tree.begin[node], tree.end[node]
+        tree.first[node], tree.alive[node] = tree.items[begin], end - begin
+        for at in range(begin, end):
+            tree.first[node] = min(tree.first[node], tree.items[at])
+        _fit_box(tree, node, rows.range_values, tree.range_min, tree.range_max)
+        _fit_box(tree, node, rows.set_codes, tree.set_min, tree.set_max)
+        _fit_box(tree, node, rows.pair_codes, tree.pair_min, tree.pair_max)
         tree.left[node] = -1
         dimension = -1
-        if tree.end[node] - tree.begin[node] > _LEAF_ROWS and len(tree.left) > 1:
+        if end - begin > _LEAF_ROWS and len(tree.left) > 1:
             dimension = _widest_dimension(tree, rows.tables, node)
         if dimension >= 0:
             middle = _split_at_median(tree, rows, node, dimension)
             child = tree.size[0]
             tree.left[node] = child
-            tree.begin[child], tree.end[child] = tree.begin[node], middle
-            tree.begin[child + 1], tree.end[child + 1] = middle, tree.end[node]
+            tree.begin[child], tree.end[child] = begin, middle
+            tree.begin[child + 1], tree.end[child + 1] = middle, end
             tree.parent[child] = node
             tree.parent[child + 1] = node
             tree.size[0] += 2
         else:
-            for at in range(tree.begin[node], tree.end[node]):
+            for at in range(begin, end):
                 tree.leaf[tree.items[at]] = node
         node += 1
 
@@ -327,16 +319,14 @@ def nearest_types(
     own: int,
     near: Codes,
     losses: Floats,
-    stack: Ints,
-    bounds: Floats,
     looked: Ints,
 ) -> int:
     """List the types nearest to the opened one and return how many are needed for k rows.
 
     The loss is monotone. `counts`: (t,) rows of each type. `own`: the opened type, which comes
     first, whatever lies at distance 0. `near`: (k,) gets the types, the nearest first. `losses`: (k
-    + 1,) gets what a record loses that is published as the class of both. `stack, bounds`:
-    (DEEPEST,) scratch. `looked`: (1,) counts the nodes and rows that are looked at.
+    + 1,) gets what a record loses that is published as the class of both. `looked`: (1,) counts the
+    nodes and rows that are looked at.
     """
     losses[0] = record_loss(rows.tables, state)
     near[0] = own
@@ -351,7 +341,7 @@ def nearest_types(
     widths_alone = len(state.counts) == 0 and len(state.pair_low) == 0
     for r in range(len(low)):
         widths_alone = widths_alone and tables.range_low[r] + prices[r] == 0.0
-    depth, seen = 1, 0
+    stack, bounds, depth, seen = tree.stack, tree.stack_bounds, 1, 0
     stack[0] = 0
     bounds[0] = box_bound(tree, tables, state, 0)
     while depth > 0:

@@ -118,19 +118,6 @@ def empty_set(sets: GrowingSets, line: int) -> None:
 
 
 @kernel
-def copy_set(sets: GrowingSets, of: int, to: int) -> None:
-    """Let the set of line `to` be that of line `of`."""
-    for r in range(sets.low.shape[1]):
-        sets.low[to, r], sets.high[to, r] = sets.low[of, r], sets.high[of, r]
-    for word in range(sets.held.shape[1]):
-        sets.held[to, word] = sets.held[of, word]
-    for s in range(sets.counts.shape[1]):
-        sets.counts[to, s] = sets.counts[of, s]
-    for p in range(sets.pair_low.shape[1]):
-        sets.pair_low[to, p], sets.pair_high[to, p] = sets.pair_low[of, p], sets.pair_high[of, p]
-
-
-@kernel
 def add_row(rows: TermRows, sets: GrowingSets, of: int, to: int, row: int) -> None:
     """Let the set of line `to` be that of line `of` and a row more; the two may be one line."""
     for r in range(sets.low.shape[1]):
