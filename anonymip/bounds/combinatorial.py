@@ -20,7 +20,6 @@ from anonymip.bounds.nearest_neighbour import (
 from anonymip.effort import check_effort
 from anonymip.errors import UnsupportedObjective
 from anonymip.objectives import SSE
-from anonymip.objectives.language.record import cells_of_sets
 from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings import KConcealment, KOne, OneK, PatternGuided
@@ -211,7 +210,7 @@ def weaker_notion_bound(
     if not isinstance(problem.recoding, OneK):
         return None
     watch = Stopwatch()
-    losses = compiled.record_losses(cells_of_sets(problem.microdata, np.arange(problem.n)[:, None]))
+    losses = compiled.losses_of_sets(np.arange(problem.n)[:, None])
     hidden, complete = _dearest_to_hide(problem, budget or Budget())
     losses = losses - LOSS_RELATIVE * np.abs(losses)
     summed = compiled.aggregate == "sum"
@@ -232,14 +231,14 @@ def _dearest_to_hide(problem: Problem, budget: Budget) -> tuple[float, bool]:
     compiled, types = problem.compiled, problem.microdata.row_types()
     rows, counts, dearest = types.first, types.counts, 0.0
     summed = compiled.aggregate == "sum"
-    own = compiled.record_losses(cells_of_sets(problem.microdata, rows[:, None]))
+    own = compiled.losses_of_sets(rows[:, None])
     rare = np.flatnonzero(counts < problem.k)
     affordable = max(1, _PAIRS // len(rows))
     for j in rare[:affordable]:
         if budget.stop_reason() is not None:
             return dearest, False
         pairs = np.stack(np.broadcast_arrays(rows, rows[j]), axis=1)
-        together = compiled.record_losses(cells_of_sets(problem.microdata, pairs))
+        together = compiled.losses_of_sets(pairs)
         size = np.abs(together) + np.abs(own)
         least = (together - own if summed else together) - LOSS_RELATIVE * size
         least[j] = np.inf

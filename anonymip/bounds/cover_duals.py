@@ -46,7 +46,6 @@ from scipy.sparse import csc_array, vstack
 
 from anonymip.effort import EFFORTS, check_effort
 from anonymip.enumeration.boxes import box_rows, new_box_search, price_boxes
-from anonymip.objectives.language.record import cells_of_sets
 from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings.registry import published_form
@@ -170,7 +169,7 @@ class Groups:
         near = np.full((t, t), np.inf)
         for i in range(t - 1):
             pairs = np.stack(np.broadcast_arrays(first[i], first[i + 1 :]), axis=1)
-            losses = problem.compiled.record_losses(cells_of_sets(problem.microdata, pairs))
+            losses = problem.compiled.losses_of_sets(pairs)
             near[i, i + 1 :] = near[i + 1 :, i] = losses
         losses = near[np.triu_indices(t, 1)]
         members, hidden = np.eye(2 * t - 1, t, dtype=np.bool_), np.arange(2 * t - 1)
@@ -357,7 +356,5 @@ class _BoxProgram:
 
     def _losses_of(self, boxes: Flags) -> Floats:
         """Return the losses of (b, t) boxes by the objective's own function."""
-        problem = self._problem
-        sets = [self._first[box][None] for box in boxes]
-        losses = [problem.compiled.record_losses(cells_of_sets(problem.microdata, s)) for s in sets]
-        return np.concatenate(losses)
+        losses_of_sets = self._problem.compiled.losses_of_sets
+        return np.concatenate([losses_of_sets(self._first[box][None]) for box in boxes])

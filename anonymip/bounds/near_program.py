@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,7 +19,7 @@ from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
-from anonymip.runtime.stepping import run_in_steps
+from anonymip.runtime.stepping import run_over
 
 
 @dataclass(frozen=True)
@@ -146,12 +147,12 @@ def _near_step(
     worth: Floats,
     near: Codes,
     held: Ints,
-    cursor: Ints,
-    amount: int,
-) -> int:
-    """List the nearest types of up to `amount` further ones; return how many are done."""
+    begin: int,
+    end: int,
+) -> None:
+    """List the nearest types of some types."""
     lists = search.lists
-    for row in range(cursor[0], min(cursor[0] + amount, len(held))):
+    for row in range(begin, end):
         # Who fills a set by itself needs no others.
         if search.counts[row] < search.k:
             found = gather_near(search, floors, row, radii[row])
@@ -161,8 +162,6 @@ def _near_step(
             held[row] = min(found, near.shape[1])
             for at in range(held[row]):
                 near[row, at] = lists.types[at]
-        cursor[0] = row + 1
-    return cursor[0]
 
 
 class NearProgram:
@@ -239,12 +238,9 @@ class NearProgram:
         )
         near = np.empty((t, min(nearest, t, max(k, NUMBERS.listed // t))), np.int32)
         held, worth = np.zeros(t, np.int64), NUMBERS.worth * self.aims
-        self._near, self._held, cursor = near, held, np.zeros(1, np.int64)
-
-        def step(amount: int) -> int:
-            return int(_near_step(search, floors, radii, worth, near, held, cursor, amount))
-
-        run_in_steps(step, t, pause or self._budget, "neighbours of each record", first=20)
+        self._near, self._held = near, held
+        step = partial(_near_step, search, floors, radii, worth, near, held)
+        run_over(step, t, pause or self._budget, "neighbours of each record", first=20)
 
     def price(self, nodes: int) -> None:
         """Add sets that cost less than they would at best, and improve the aims.

@@ -10,7 +10,6 @@ from anonymip.bounds.near_search import NearSearch, find_nearest, new_near_searc
 from anonymip.certificates import DualProof
 from anonymip.effort import check_effort
 from anonymip.errors import UnsupportedObjective
-from anonymip.objectives.language.record import cells_of_sets
 from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
@@ -140,7 +139,7 @@ def lowered_terms(
 ) -> tuple[Floats, bool]:
     """Return (n,) terms, lowered by their rounding errors, and whether all were computed."""
     cells = _CELLS[effort]
-    own = _record_losses(problem, np.arange(problem.n)[:, None])
+    own = problem.compiled.losses_of_sets(np.arange(problem.n)[:, None])
     if problem.compiled.has_tables:
         terms, complete = _terms(problem, budget, cells)
         # What exact cells cost may be large and cancel in the increase; the own loss stays.
@@ -184,7 +183,7 @@ def _terms(problem: Problem, budget: Budget, cells: float) -> tuple[Floats, bool
     # The kernels add up terms that may cancel but for rounding. Of them only the increase over the
     # record's own loss is taken, which is exactly 0 for identical rows.
     increase = np.where(np.arange(len(terms)) < cursor[0], terms - own, 0.0)
-    return (_record_losses(problem, types.first[:, None]) + increase)[types.inverse], bool(
+    return (problem.compiled.losses_of_sets(types.first[:, None]) + increase)[types.inverse], bool(
         cursor[0] == len(terms)
     )
 
@@ -211,14 +210,14 @@ def pairwise_terms(problem: Problem, budget: Budget) -> tuple[Floats, bool]:
     """
     types = problem.microdata.row_types()
     rows, t = types.first, len(types.counts)
-    terms = _record_losses(problem, rows[:, None])
+    terms = problem.compiled.losses_of_sets(rows[:, None])
     affordable = min(t, _LARGEST_PAIRS // t)
     at_once = max(1, _BATCH // t)
     done = 0
     while done < affordable and budget.stop_reason() is None:
         some = rows[done : min(done + at_once, affordable)]
         pairs = np.stack(np.broadcast_arrays(some[:, None], rows[None, :]), axis=2)
-        losses = _record_losses(problem, pairs.reshape(-1, 2)).reshape(len(some), t)
+        losses = problem.compiled.losses_of_sets(pairs.reshape(-1, 2)).reshape(len(some), t)
         terms[done : done + len(some)] = _kth_least(losses, types.counts, problem.k)
         done += len(some)
         budget.report("nearest-neighbour bound", done=done, total=affordable)
@@ -243,7 +242,7 @@ def k_set_bound(
     if problem.k == 2 or budget.stop_reason() is not None:
         return found
     of_sets, complete = k_set_terms(problem, budget, _SETS[effort])
-    own = _record_losses(problem, np.arange(problem.n)[:, None])
+    own = problem.compiled.losses_of_sets(np.arange(problem.n)[:, None])
     # A search that ended early says less of its record than the nearest neighbours do.
     terms = np.maximum(terms, _lowered(problem, of_sets, own))
     raised = bound_of_terms(problem, terms, "k-sets", complete, watch)
@@ -261,7 +260,7 @@ def k_set_terms(problem: Problem, budget: Budget, most: float) -> tuple[Floats, 
     """
     types = problem.microdata.row_types()
     rows, t = types.first, len(types.counts)
-    terms = _record_losses(problem, rows[:, None])
+    terms = problem.compiled.losses_of_sets(rows[:, None])
     each = int(most / t)
     if each < 4 * t:
         return terms[types.inverse], False
@@ -276,7 +275,7 @@ def k_set_terms(problem: Problem, budget: Budget, most: float) -> tuple[Floats, 
 def _least_around(problem: Problem, rows: Ints, counts: Ints, at: int, most: int) -> float:
     """Return the least loss of sets with k records around a row, or less if `most` end it."""
     k, t = problem.k, len(rows)
-    beside = _record_losses(problem, np.stack(np.broadcast_arrays(rows[at], rows), axis=1))
+    beside = problem.compiled.losses_of_sets(np.stack(np.broadcast_arrays(rows[at], rows), axis=1))
     beside[at] = -np.inf
     # The row itself comes first, then its neighbours.
     order = np.argsort(beside, kind="stable")
@@ -285,12 +284,12 @@ def _least_around(problem: Problem, rows: Ints, counts: Ints, at: int, most: int
     chosen = [0]
     while int(counts[chosen].sum()) < k:
         grown = np.concatenate([np.tile(rows[chosen], (t, 1)), rows[:, None]], axis=1)
-        losses = _record_losses(problem, grown)
+        losses = problem.compiled.losses_of_sets(grown)
         losses[chosen] = np.inf
         chosen.append(int(losses.argmin()))
         least = float(losses.min())
     sets, held = np.zeros((1, 1), np.int64), counts[:1]
-    reached = _record_losses(problem, rows[:1, None])
+    reached = problem.compiled.losses_of_sets(rows[:1, None])
     while len(sets):
         # Sets of one more row: beyond the last of the set, in the order of the rows.
         ends = np.searchsorted(beside, least)
@@ -303,17 +302,12 @@ def _least_around(problem: Problem, rows: Ints, counts: Ints, at: int, most: int
         added = sets[owner, -1] + 1 + place
         sets = np.concatenate([sets[owner], added[:, None]], axis=1)
         held = held[owner] + counts[added]
-        reached = _record_losses(problem, rows[sets])
+        reached = problem.compiled.losses_of_sets(rows[sets])
         full = held >= k
         least = min(least, float(reached[full].min(initial=np.inf)))
         kept = ~full & (reached < least)
         sets, held, reached = sets[kept], held[kept], reached[kept]
     return least
-
-
-def _record_losses(problem: Problem, sets: Ints) -> Floats:
-    """Return what a record of each set loses, by the objective's own function."""
-    return problem.compiled.record_losses(cells_of_sets(problem.microdata, sets))
 
 
 def _kth_least(losses: Floats, counts: Ints, k: int) -> Floats:

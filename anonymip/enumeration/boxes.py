@@ -29,7 +29,6 @@ from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
-_RANGE, _SET, _NODE = 0, 1, 2
 #: Flows below this are rounding, and are left out: values of nodes count what was pushed.
 _LEAST_FLOW = 1e-12
 #: Most flows for the price of a record.
@@ -41,11 +40,8 @@ _FEWER = 10
 class BoxRows(Packed):
     """Row types by the levels of their attributes, and what opening levels costs."""
 
-    codes: Ints  # (t, m) int64, the level of each attribute
+    codes: Ints  # (t, m) int64, the level of each attribute: ranges, sets, then nodes
     offset: Ints  # (m + 1,) where the levels of each attribute begin among all
-    #: (m,) whether ranges, sets or nodes are published, and of nodes which term they are.
-    kinds: Ints
-    terms: Ints
     #: (levels,) cost of opening a level that lies above or below the record's own; of a set the
     #: cost of a further value, and in the last place what any costs beside.
     above: Floats
@@ -62,7 +58,7 @@ def box_rows(problem: Problem) -> BoxRows:
     """
     microdata, tables = problem.microdata, problem.compiled.tables
     types = microdata.row_types()
-    codes, kinds, terms = [], [], []
+    codes = []
     above: list[Floats] = []
     below: list[Floats] = []
     for r, column in enumerate(tables.range_columns):
@@ -71,27 +67,21 @@ def box_rows(problem: Problem) -> BoxRows:
         codes.append(code)
         above.append(np.concatenate([[0.0], tables.range_high[r] * steps]))
         below.append(np.concatenate([-tables.range_low[r] * steps, [0.0]]))
-        kinds.append(_RANGE)
     for s, column in enumerate(tables.set_columns):
         start, size = tables.set_start[s], int(tables.set_sizes[s])
         step, slope = _line_below(tables.set_losses[start + 1 : start + size + 1])
         codes.append(microdata.codes[types.first, column])
         above.append(np.concatenate([np.full(size, slope), [step]]))
         below.append(above[-1])
-        kinds.append(_SET)
     for p, column in enumerate(tables.pair_columns):
         codes.append(microdata.codes[types.first, column])
         above.append(np.zeros(int(tables.pair_sizes[p])))
         below.append(above[-1])
-        kinds.append(_NODE)
-        terms.append(p)
     return BoxRows(
         np.stack(codes, axis=1).astype(np.int64)
         if codes
         else np.zeros((len(types.first), 0), np.int64),
         np.cumsum([0, *map(len, above)]).astype(np.int64),
-        np.array(kinds, np.int64),
-        np.array([0] * (len(kinds) - len(terms)) + terms, np.int64),
         np.concatenate([np.empty(0), *above]),
         np.concatenate([np.empty(0), *below]),
         types.counts.astype(np.int64),
@@ -152,21 +142,22 @@ def new_box_search(rows: BoxRows, least: int) -> BoxSearch:
 def _open_levels(rows: BoxRows, search: BoxSearch, own: int) -> None:
     """Write what the levels around a type cost, and which are nearer to it."""
     cost, nearer = search.cost, search.nearer
-    for a in range(len(rows.kinds)):
+    ranges, sets = len(rows.tables.range_columns), len(rows.tables.set_columns)
+    for a in range(rows.codes.shape[1]):
         start, end, code = rows.offset[a], rows.offset[a + 1], rows.codes[own, a]
-        if rows.kinds[a] == _RANGE:
+        if a < ranges:
             for x in range(end - start):
                 level = start + x
                 step = 1 if x > code else -1
                 cost[level] = rows.above[level] if x > code else rows.below[level]
                 nearer[level] = -1 if x - step == code else level - step
-        elif rows.kinds[a] == _SET:
+        elif a < ranges + sets:
             for level in range(start, end):
                 cost[level], nearer[level] = rows.above[level], end - 1
             nearer[end - 1] = -1
         else:
             # Nodes over the record and another value, ever higher; equal ones cost nothing more.
-            p = rows.terms[a]
+            p = a - ranges - sets
             own_loss = ends_loss(rows.tables, p, code, code)
             heights = np.empty(end - start)
             for x in range(end - start):
@@ -195,7 +186,7 @@ def _far(
 ) -> float:
     """Return the sum of (levels,) amounts over the levels that a type needs and are not open."""
     total = 0.0
-    for a in range(len(rows.kinds)):
+    for a in range(rows.codes.shape[1]):
         if rows.codes[kind, a] == rows.codes[own, a]:
             continue
         level = rows.offset[a] + rows.codes[kind, a]
@@ -208,7 +199,7 @@ def _far(
 @kernel
 def _needs(rows: BoxRows, opened: Flags, own: int, kind: int) -> bool:
     """Return whether a type needs a level that is not open."""
-    for a in range(len(rows.kinds)):
+    for a in range(rows.codes.shape[1]):
         code = rows.codes[kind, a]
         if code != rows.codes[own, a] and not opened[rows.offset[a] + code]:
             return True
@@ -220,7 +211,7 @@ def _push(rows: BoxRows, search: BoxSearch, depth: int, own: int, kind: int, pri
     """Let the price of a type flow to levels with room, the farthest first; return what is left."""
     opened, room, nearer = search.opened[depth], search.room, search.nearer
     search.flow[kind, :] = 0.0
-    for a in range(len(rows.kinds)):
+    for a in range(rows.codes.shape[1]):
         if rows.codes[kind, a] == rows.codes[own, a]:
             continue
         level = rows.offset[a] + rows.codes[kind, a]
@@ -248,7 +239,7 @@ def _find_way(
     while head < tail:
         kind = queue[head]
         head += 1
-        for a in range(len(rows.kinds)):
+        for a in range(rows.codes.shape[1]):
             if rows.codes[kind, a] == rows.codes[own, a]:
                 continue
             level = rows.offset[a] + rows.codes[kind, a]
@@ -471,7 +462,7 @@ def _take_in(rows: BoxRows, search: BoxSearch, depth: int, own: int, kind: int) 
         search.opened[depth + 1, level] = search.opened[depth, level]
     for other in range(search.ruled_out.shape[1]):
         search.ruled_out[depth + 1, other] = search.ruled_out[depth, other]
-    for a in range(len(rows.kinds)):
+    for a in range(rows.codes.shape[1]):
         if rows.codes[kind, a] == rows.codes[own, a]:
             continue
         level = rows.offset[a] + rows.codes[kind, a]
@@ -577,12 +568,8 @@ def price_boxes(
             at = search.place[depth]
             kind = search.candidates[depth, at]
             search.place[depth] += 1
-            reward = rewards[own, kind]
-            for other in range(len(prices)):
-                if rewards[own, other] > reward and not _needs(
-                    rows, search.opened[depth], own, other
-                ):
-                    reward = rewards[own, other]
+            # Those of a higher reward that the box does not cover are ruled out.
+            reward = _highest_reward(rows, search, rewards[own], depth, own)
             if search.least_cost[depth, at] - reward >= limit:
                 search.ruled_out[depth, kind] = True
                 continue

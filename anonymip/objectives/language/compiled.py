@@ -294,6 +294,10 @@ class CompiledObjective:
             losses = np.where(cells.stars.all(axis=1), self.suppression_price, losses)
         return losses
 
+    def losses_of_sets(self, rows: Ints) -> Floats:
+        """Return (B,) what a record loses that is published as each set of records, (B, s)."""
+        return self.record_losses(cells_of_sets(self.microdata, rows))
+
     def class_losses(self, rows: Ints) -> Floats:
         """Return (B,) losses of classes of the given records, whatever the tier.
 
@@ -309,9 +313,7 @@ class CompiledObjective:
             return np.concatenate(
                 [call_class_loss(self.objective, self.microdata, part) for part in parts]
             )
-        losses = np.concatenate(
-            [self.record_losses(cells_of_sets(self.microdata, part)) for part in parts]
-        )
+        losses = np.concatenate([self.losses_of_sets(part) for part in parts])
         return losses * rows.shape[1] if self.aggregate == "sum" else losses
 
     def losses_of(self, description: Description, assignment: Assignment | None = None) -> Floats:
