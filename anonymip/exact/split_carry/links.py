@@ -47,7 +47,7 @@ from anonymip.problem import Problem, has_rules
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.solution import Solution
+from anonymip.solution import Bound, Solution
 
 #: Less than this is no time for a solver, in seconds.
 _LEAST = 1e-3
@@ -111,6 +111,7 @@ class Answer:
     proven: bool = False  # whether the classes are the best of these rows
     start_accepted: bool | None = None  # whether a solver took the start; None if none was asked
     reason: str = ""  # what kept it from a proof, or the solver from its work, as `Link` gives it
+    priced: Bound | None = None  # that of column generation, where this is the bound
 
 
 class ClassLinks:
@@ -118,6 +119,8 @@ class ClassLinks:
 
     def __init__(self, problem: Problem, chain: Chain, options: ChainOptions, seed: int) -> None:
         self._problem, self.chain, self._options, self._seed = problem, chain, options, seed
+        #: That of column generation on the last link, where this is the link's bound.
+        self.priced: Bound | None = None
         k = problem.k
         self._rule = carry_rule(
             problem,
@@ -168,6 +171,7 @@ class ClassLinks:
         else:
             chain.sums[LOSS] = max(chain.sums[LOSS], loss)
         move_on(chain, size, places, outcome)
+        self.priced = answer.priced
         seconds = watch.seconds
         found_it = answer.objective, answer.bound, answer.proven, answer.start_accepted
         add_link(chain, Link(size, carried, *found_it, seconds, answer.reason))
@@ -331,11 +335,12 @@ def loss_of_labels(problem: Problem, records: Ints, labels: Ints) -> float:
 
 def _better(part: Problem, answer: Answer | None, release: Classes) -> Answer:
     """Return the answer with the classes of a release where they lose less."""
-    loss = Solution.of(part, release, method="start").objective
-    if answer is not None and answer.objective <= loss:
+    loss, labels = Solution.of(part, release, method="start").objective, release.labels
+    if answer is None:
+        return Answer(labels.astype(np.int64), loss, reason="time")
+    if answer.objective <= loss:
         return answer
-    bound, reason = (None, "time") if answer is None else (answer.bound, answer.reason)
-    return Answer(release.labels.astype(np.int64), loss, bound, reason=reason)
+    return replace(answer, labels=labels.astype(np.int64), objective=loss, proven=False)
 
 
 def _priced(part: Problem, answer: Answer, budget: Budget, seed: int) -> Answer:
@@ -346,11 +351,12 @@ def _priced(part: Problem, answer: Answer, budget: Budget, seed: int) -> Answer:
     except (InputError, NoSolution, SolverError):
         return answer
     better = _better(part, answer, solution.assignment)  # type: ignore[arg-type]
+    better, bound = replace(better, proven=solution.is_optimal), solution.bound
     # Where time ends early its bound may be below that of the search, or missing.
-    bounds = [] if answer.bound is None else [answer.bound]
-    if solution.bound is not None:
-        bounds.append(solution.bound.value)
-    return replace(better, bound=max(bounds, default=None), proven=solution.is_optimal)
+    if bound is None or (answer.bound is not None and bound.value <= answer.bound):
+        return better
+    # Its duals are those of the records in the order of the chain.
+    return replace(better, bound=bound.value, priced=replace(bound, duals=None))
 
 
 #: Rows of a window that the compiled loop takes.

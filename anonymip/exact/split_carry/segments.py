@@ -50,6 +50,7 @@ from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget, MachineClock
 from anonymip.runtime.compilation import CompilationStopped
 from anonymip.runtime.side_by_side import run_side_by_side, workers_of
+from anonymip.solution import Bound
 from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_RELATIVE
 
@@ -174,12 +175,15 @@ class SegmentRun:
 
     `chain`: every record has a class, or none where its window had no release. `stopped`: why its
     links ended early; None if they did not. `cut`: records that no link fixed, and that were cut in
-    their order.
+    their order. `before`: links that an earlier run solved. `priced`: the bound of the last link
+    where column generation found it.
     """
 
     chain: Chain
     stopped: Stopped | None
     cut: int
+    before: int = 0
+    priced: Bound | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +210,8 @@ class Segment:
 
     def go_on(self, kept: Chain | None, budget: Budget) -> SegmentRun:
         """Run a chain on from where it ended; None for one that has not begun."""
-        chain, stopped = kept, None
+        chain, stopped, priced = kept, None, None
+        before = 0 if kept is None else kept.solved
         if chain is None:
             # Each link fixes a class, of at least k records.
             chain = new_chain(self.records, len(self.records) // self.problem.k + 1)
@@ -217,8 +222,9 @@ class Segment:
             links = links_of_classes(self.problem, chain, self.options, self.seed)
             keeper = Keeper(self.checkpoint, chain, budget)
             stopped = drive_chain(links, self.options, budget, keeper)
+            priced = links.priced
         cut = 0 if stopped is None else cut_rest(self.problem, chain)
-        return SegmentRun(chain, stopped, cut)
+        return SegmentRun(chain, stopped, cut, before, priced)
 
     def part(self, number: int, begin: int, end: int) -> Segment:
         """Return the segment of some places of the order, with a checkpoint of its own."""
@@ -316,7 +322,8 @@ def run_segments(
         f"{len(ends)} chains joined at {len(ends) - 1} boundaries, "
         f"{joined.gained} of them for the better"
     )
-    return SegmentRun(chain, stopped, sum(run.cut for run in runs)), (remark,)
+    cut, before = sum(run.cut for run in runs), sum(run.before for run in runs)
+    return SegmentRun(chain, stopped, cut, before), (remark,)
 
 
 def _ends(whole: Segment) -> list[int]:

@@ -206,7 +206,6 @@ def run_chain(
     if kept is not None and kept.done and kept.solved == 1:
         # No bound is taken from a file: the link that is the whole problem is solved again.
         kept = None
-    before = 0 if kept is None else kept.solved
     clock = MachineClock()
     records = find_order(problem, order, budget) if kept is None else kept.records
     whole = Segment(problem, records, options, seed, file)
@@ -225,9 +224,10 @@ def run_chain(
         bound = run.chain.table[0, BOUND] if run.chain.solved == 1 else np.nan
         if not run.cut and not np.isnan(bound) and options.subsolver == EXACT:
             source = under_assumptions(problem, "search of the whole table")
-            solution = solution.with_bound(Bound(float(bound), source, "argument"))
+            searched = Bound(float(bound), source, "argument")
+            solution = solution.with_bound(run.priced or searched)
     else:
-        remarks = (f"went on behind {before:,} links of an earlier run", *remarks)
+        remarks = (f"went on behind {run.before:,} links of an earlier run", *remarks)
     solution = replace(solution, trace=(*remarks, *solution.trace))
     return ChainRun(solution, run.chain)
 

@@ -176,8 +176,10 @@ def test_several_chains_go_on_as_well(people: Problem, tmp_path: Path, jobs: int
     if run.solution.status.stopped is Stopped.INTERRUPT:
         assert parts <= {"run.part-1", "run.part-2", "run.part-3"}
         assert parts
+    solved = len(run.links)
     run = run_chain(people, options, jobs=jobs, checkpoint=path, resume=True)
     assert same(run, undisturbed)
+    assert run.solution.trace[0] == f"went on behind {solved} links of an earlier run"
     assert [item.name for item in tmp_path.iterdir()] == ["run"]
     assert same(run_chain(people, options, checkpoint=path, resume=True), undisturbed)
 

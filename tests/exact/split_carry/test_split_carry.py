@@ -27,6 +27,7 @@ from anonymip import (
     load_instance,
 )
 from anonymip.exact.classes.small import solve_small
+from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.exact.split_carry.links import Answer, ChainClock, ClassLinks, _priced
 from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.split_carry import ChainRun, run_chain, split_carry
@@ -141,6 +142,24 @@ def test_one_link_is_the_problem_itself(case: Case) -> None:
     assert found.links[0].proven
     assert found.solution.bound is not None
     assert found.solution.bound.value <= optimum + case.slack(optimum)
+
+
+def test_a_link_that_column_generation_proves_tells_its_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where a solver proves the link that is the problem itself, the bound is the solver's."""
+    monkeypatch.setattr("anonymip.exact.split_carry.links.MAX_NODES", 10)
+    problem = census(18, 3)
+    found = run(problem, S=6)
+    expected = column_generation(problem, effort="quick").bound
+    bound = found.solution.bound
+    assert len(found.links) == 1
+    assert expected is not None
+    assert bound is not None
+    assert (bound.method, bound.proof) == (expected.method, expected.proof)
+    assert bound.proof == "solver"
+    assert bound.value == found.links[0].bound == pytest.approx(expected.value)
+    assert found.solution.is_optimal
 
 
 _VARIANTS: tuple[dict[str, Any], ...] = (
