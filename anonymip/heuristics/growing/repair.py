@@ -119,16 +119,29 @@ def _within_limit(problem: Problem, labels: Ints, method: str, budget: Budget) -
 
 
 class _Grace(Budget):
-    """What the repair may overdraw; seconds in which kernels are made ready do not count."""
+    """What the repair may overdraw; seconds in which kernels are made ready do not count.
 
-    _ready = 0.0
+    It ends the grace behind the budget given, or behind an interrupt of that if this is sooner.
+    """
 
-    def begin(self, seconds: float) -> None:
+    def __init__(self, given: Budget) -> None:
+        super().__init__(None, given.progress)
+        self._given, self._is_heard, self._ready = given, False, 0.0
+        left = given.remaining()
+        if left is not None:
+            self._begin(left + NUMBERS.grace)
+
+    def _begin(self, seconds: float) -> None:
         """Let it end so many seconds from now."""
         self.deadline, self._ready = time.monotonic() + seconds, compilation_seconds()
 
     def remaining(self) -> float | None:
         """Return the seconds left, at least 0, or None without a limit."""
+        if self._given.is_interrupted and not self._is_heard:
+            self._is_heard = True
+            left = self.remaining()
+            if left is None or left > NUMBERS.grace:
+                self._begin(NUMBERS.grace)
         if self.deadline is None:
             return None
         added = compilation_seconds() - self._ready
@@ -142,11 +155,7 @@ class _Repair:
         self._problem = problem
         self._method = method
         self._may_suppress = getattr(problem.recoding, "suppression", False)
-        self._given = budget
-        left = budget.remaining()
-        self._budget = _Grace(None, budget.progress)
-        if left is not None:
-            self._budget.begin(left + NUMBERS.grace)
+        self._budget = _Grace(budget)
         self.groups: list[list[int]] = [g.tolist() for g in Classes(np.asarray(labels)).groups()]
         self.unassigned: list[int] = np.flatnonzero(labels < 0).tolist()
         self._living, self._anchors = np.empty(0, np.int64), np.empty(0, np.int64)
@@ -251,8 +260,6 @@ class _Repair:
         self.groups.append(merged)
 
     def _is_late(self) -> bool:
-        if self._budget.deadline is None and self._given.is_interrupted:
-            self._budget.begin(NUMBERS.grace)
         return self._budget.remaining() == 0.0
 
     def _rules(self) -> str:

@@ -137,14 +137,37 @@ def test_seconds_in_which_kernels_are_loaded_are_given_on_top(
     assert repaired(problem, labels, "test", Budget(deadline=-1.0)).tolist() != mended
 
 
-def test_without_time_records_are_suppressed_where_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interrupt counts like the end of the time."""
+@pytest.mark.parametrize("limit", [None, 3600.0])
+def test_without_time_records_are_suppressed_where_allowed(
+    monkeypatch: pytest.MonkeyPatch, limit: float | None
+) -> None:
+    """An interrupt counts like the end of the time, with a time limit or without."""
     monkeypatch.setattr(module, "NUMBERS", replace(module.NUMBERS, grace=-1.0))
-    budget = Budget()
+    budget = Budget.of(limit)
     budget.interrupt()
     problem = replace(LATE, suppression=True).problem()
     labels = repaired(problem, np.array([0, 0, 1, 1, 2, 2]), "test", budget)
     assert labels.tolist() == [-1, -1, -1, -1, 0, 0]
+    # No class is grown of records without one either.
+    assert repaired(problem, np.full(6, -1), "test", budget).tolist() == [-1] * 6
+
+
+def test_an_interrupt_leaves_the_grace_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts from when it is heard, and lengthens no time that ends sooner."""
+    now = [0.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    given = SimpleNamespace(progress=None, is_interrupted=False, remaining=lambda: 3600.0)
+    grace = module._Grace(given)  # type: ignore[arg-type]
+    assert grace.remaining() == 3602.0
+    given.is_interrupted = True
+    assert grace.remaining() == 2.0
+    now[0] += 1.5
+    assert grace.remaining() == 0.5
+    ended = SimpleNamespace(progress=None, is_interrupted=False, remaining=lambda: 0.0)
+    grace = module._Grace(ended)  # type: ignore[arg-type]
+    now[0] += 1.5
+    ended.is_interrupted = True
+    assert grace.remaining() == 0.5
 
 
 def test_without_time_limits_may_have_no_solution(monkeypatch: pytest.MonkeyPatch) -> None:
