@@ -8,7 +8,6 @@ two members share are paid too, which no search under duals of records alone kno
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,6 @@ from scipy.sparse import csr_array
 
 from anonymip.bounds.patterns.pattern_duals import PatternDuals, PatternProgram, pattern_duals
 from anonymip.enumeration.cluster_sets import Columns
-from anonymip.errors import SolverError
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, separate
 from anonymip.exact.set_partitioning.restricted_master import (
     Covering,
@@ -25,10 +23,10 @@ from anonymip.exact.set_partitioning.restricted_master import (
     RestrictedMaster,
     solve_whole,
 )
+from anonymip.exact.trust import RefutedClaim
 from anonymip.runtime.arrays import Flags, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
-from anonymip.solvers import SolverResult
 from anonymip.status import Stopped
 
 #: Steps of the search for groups, for each group that is allowed.
@@ -463,7 +461,7 @@ def solve_groups(
     """Return the best release that consists of some groups, or of those of a known one.
 
     `triples` (c, 3) strengthen the relaxation; `counts` (t,) are the records of each row type, None
-    for all of the program. SolverError if the solver calls the model infeasible: the known release
+    for all of the program. RefutedClaim if the solver calls the model infeasible: the known release
     is in.
     """
     program = duals.program
@@ -481,16 +479,9 @@ def solve_groups(
         cuts=[RankOneCut((a, b, c), 2) for a, b, c in triples.tolist()],
     )
     if result.stopped is Stopped.INFEASIBLE:
-        refuse_infeasible(result)
+        raise RefutedClaim.of_infeasible(result.solver, None)
     found = None if times is None else amounts_of(duals, groups, times)
     return RestrictedAnswer(found, result.bound, result.solver)
-
-
-def refuse_infeasible(result: SolverResult) -> NoReturn:
-    """Raise the error of a solver that finds no point where a release is known."""
-    raise SolverError(
-        f"{result.solver} calls a feasible model infeasible", remedy="Use another solver"
-    )
 
 
 def covering(program: PatternProgram, counts: Ints) -> Covering:

@@ -9,13 +9,9 @@ from scipy.sparse import coo_array, vstack
 
 from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, pattern_duals
 from anonymip.errors import SolverError
-from anonymip.exact.patterns.group_master import (
-    RecordGroups,
-    RestrictedAnswer,
-    refuse_infeasible,
-    solve_groups,
-)
+from anonymip.exact.patterns.group_master import RecordGroups, RestrictedAnswer, solve_groups
 from anonymip.exact.set_partitioning.restricted_master import Mip, whole_form
+from anonymip.exact.trust import RefutedClaim
 from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.solvers import StandardForm
 from anonymip.solvers.linear_programs import solve_linear_program
@@ -45,7 +41,7 @@ def solve_restricted(
     bound = result.bound
     if result.stopped is Stopped.INFEASIBLE:
         if amounts is not None:
-            refuse_infeasible(result)
+            raise RefutedClaim.of_infeasible(result.solver, None)
         bound = np.inf
     if result.values is None:
         return RestrictedAnswer(None, bound, result.solver)
@@ -97,15 +93,10 @@ def _whole(form: StandardForm, values: Floats, count: int, solver: str) -> Ints:
     amounts = values[:count]
     if np.abs(amounts - np.rint(amounts)).max(initial=0.0) > INTEGRALITY:
         used = np.rint(values[count:])
-        fixed = replace(
-            form,
+        found = solve_linear_program(
+            *(form.cost, form.matrix, form.row_lower, form.row_upper),
             lower=np.concatenate([form.lower[:count], used]),
             upper=np.concatenate([form.upper[:count], used]),
-        )
-        found = solve_linear_program(
-            *(fixed.cost, fixed.matrix, fixed.row_lower, fixed.row_upper),
-            lower=fixed.lower,
-            upper=fixed.upper,
         )
         if found is None:
             raise SolverError(

@@ -20,6 +20,7 @@ from anonymip import (
     Problem,
     Solution,
     SolverError,
+    Stopped,
     Suppressions,
 )
 from anonymip.bounds.patterns.pattern_duals import loss_of, pattern_duals, pattern_program
@@ -32,11 +33,12 @@ from anonymip.exact.patterns.group_master import (
 )
 from anonymip.exact.patterns.pattern_ilp import pattern_ilp
 from anonymip.exact.patterns.proof import fill_relaxed_pattern, prove
+from anonymip.exact.set_partitioning import restricted_master
 from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.exact.trust import trusted_bound
 from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
 from anonymip.runtime.budget import Budget
-from anonymip.solvers import availability
+from anonymip.solvers import SolverResult, availability
 from tests.bounds.patterns.pattern_references import hard_pattern_problem, lettered
 from tests.random_patterns import PatternCase, pattern_cases
 
@@ -219,6 +221,32 @@ def test_a_start_contradicts_that_no_release_exists() -> None:
         patch.setattr(pattern_components.PatternComponent, "solve", infeasible)
         with pytest.raises(SolverError, match="liar 1 calls"):
             prove(problem, start=start)
+
+
+def test_a_denied_release_takes_back_what_the_solver_said_of_other_parts() -> None:
+    """The solver proves a part, and calls the next one infeasible, of which a release is known."""
+    recoding = PatternGuided(Mask(never=("a",)), suppression=True)
+    problem = hard_pattern_problem().replace(recoding=recoding)
+    solve = pattern_components.PatternComponent.solve
+    proven: list[bool] = []
+
+    def deny_next(component: pattern_components.PatternComponent, mip: Mip) -> str | None:
+        if not any(proven):
+            named = solve(component, mip)
+            proven.append(component.by_solver)
+            return named
+        denied = SolverResult(Stopped.INFEASIBLE, None, None, None, 0.0, "liar 1")
+        patch.setattr(restricted_master, "solve_form", lambda *_, **__: denied)
+        return solve(component, mip)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pattern_components, "PARTS", PartNumbers(batch=1))
+        patch.setattr(pattern_components.PatternComponent, "solve", deny_next)
+        found = prove(problem)
+    assert any(proven)
+    assert any("liar 1 calls" in remark for remark in found.trace)
+    assert found.bound is not None
+    assert found.bound.proof == "argument"
 
 
 def test_records_without_companions_are_proven_whatever_they_cost() -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 import anonymip.exact.patterns.neighbourhoods as neighbourhoods
-from anonymip import SolverError, Stopped
+from anonymip import Stopped
 from anonymip.bounds.patterns.pattern_duals import (
     PatternDuals,
     loss_of,
@@ -35,6 +35,7 @@ from anonymip.exact.patterns.neighbourhoods import Search, _freed, improve_nearb
 from anonymip.exact.patterns.proof import prove
 from anonymip.exact.set_partitioning import rank_one_cuts, restricted_master
 from anonymip.exact.set_partitioning.restricted_master import Mip
+from anonymip.exact.trust import RefutedClaim
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverResult
 from tests.bounds.patterns.pattern_references import hard_pattern_problem
@@ -182,9 +183,9 @@ def test_a_solver_that_denies_the_known_release_is_refused() -> None:
         patch.setattr(restricted_master, "solve_form", lambda *_, **__: answer)
         own, triples = groups_of(duals, amounts), np.empty((0, 3), np.int64)
         mip = Mip()
-        with pytest.raises(SolverError, match="liar 1 calls"):
+        with pytest.raises(RefutedClaim, match="liar 1 calls"):
             solve_groups(duals, amounts, own, triples, mip)
-        with pytest.raises(SolverError, match="liar 1 calls"):
+        with pytest.raises(RefutedClaim, match="liar 1 calls"):
             neighbourhoods.solve_restricted(duals, amounts > 0, amounts, mip)
         assert neighbourhoods.solve_restricted(duals, amounts > 0, None, mip).bound == np.inf
 
