@@ -70,13 +70,14 @@ def edge_cover(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
             f"edge-cover makes classes for k = 2, and k is {problem.k}",
             remedy="Use two-factor for k = 3, forest for any k",
         )
-    watch, budget = Stopwatch(), budget or Budget()
-    near, stopped = nearest_rows(guide(problem), budget)
-    if len(near.listed) > LARGEST_TABLE:
+    watch, budget, asked = Stopwatch(), budget or Budget(), guide(problem)
+    types = len(asked.microdata.row_types(asked.compiled.tables.columns).counts)
+    if types > LARGEST_TABLE:
         raise InputError(
-            f"edge-cover looks at all pairs, and the table has {len(near.listed)} distinct rows",
+            f"edge-cover looks at all pairs, and the table has {types} distinct rows",
             remedy=f"Use forest beyond {LARGEST_TABLE}",
         )
+    near, stopped = nearest_rows(asked, budget)
     labels = np.full(problem.n, -1, np.int64)
     weight, is_lightest = None, False
     if stopped is None:

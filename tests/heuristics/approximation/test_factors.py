@@ -92,6 +92,16 @@ def test_another_k_is_refused() -> None:
         edge_cover(Problem(census(20, 3), 3))
 
 
+def test_a_table_of_too_many_rows_is_refused_before_the_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The nearest of all rows alone take minutes."""
+    monkeypatch.delattr("anonymip.heuristics.approximation.edge_cover.nearest_rows")
+    frame = pd.DataFrame({"a": np.arange(50_001)})
+    with pytest.raises(InputError, match="50001 distinct rows"):
+        edge_cover(Problem(Microdata(frame, (Attribute("a"),)), 2))
+
+
 #: Each with the size of the classes that it is for.
 BOTH = pytest.mark.parametrize(("method", "k"), [(edge_cover, 2), (two_factor, 3)])
 
