@@ -190,21 +190,26 @@ def level_maps(microdata: Microdata) -> tuple[LevelMap, ...]:
 
 
 def describe_levels(
-    microdata: Microdata, cells: Sequence[Codes], levels: NDArray[np.integer], hidden: Flags
+    microdata: Microdata,
+    cells: Sequence[Codes],
+    levels: NDArray[np.integer],
+    hidden: Flags,
+    codes: Codes | None = None,
 ) -> Description:
     """Return what is published on (n, m) levels, with (n, m) stars where cells are hidden.
 
     `cells` (levels, L) are those of the observed values of each attribute; the members of a node
-    are the observed values whose cell it is. Complexity: O(m (n + levels L log L)).
+    are the observed values whose cell it is. `codes`: (n, m) of the rows; None for those of the
+    table. Complexity: O(m (n + levels L log L)).
     """
     n, m = levels.shape
     lower = np.full((n, m), np.nan)
     nodes = np.full((n, m), -1, np.int32)
     start, stop = np.zeros((n, m), np.int64), np.zeros((n, m), np.int64)
-    codes: list[Codes] = []
+    values: list[Codes] = []
     offset = 0
     for a, attribute in enumerate(microdata.attributes):
-        column = microdata.codes[:, a]
+        column = (microdata.codes if codes is None else codes)[:, a]
         if attribute.hierarchy is not None:
             nodes[:, a] = cells[a][levels[:, a], column]
         elif attribute.is_numeric:
@@ -217,10 +222,10 @@ def describe_levels(
             here = slice(None) if len(cells[a]) == 1 else levels[:, a] == level
             start[here, a] = offset + first[column[here]]
             stop[here, a] = offset + last[column[here]]
-            codes.append(order)
+            values.append(order)
             offset += len(order)
     lower[hidden], nodes[hidden] = np.nan, -1
-    members = CellSets(start, np.where(hidden, start, stop), np.concatenate(codes))
+    members = CellSets(start, np.where(hidden, start, stop), np.concatenate(values))
     return Description(lower, lower.copy(), members, nodes, hidden)
 
 

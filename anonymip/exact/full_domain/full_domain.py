@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from anonymip.errors import InputError, NoSolution, argument
-from anonymip.instances.microdata import Microdata
-from anonymip.objectives.language.compiled import CompiledObjective
-from anonymip.objectives.language.record import CellBatch
+from anonymip.objectives.language.record import CellBatch, cells_of
 from anonymip.objectives.star_costs import is_additive
 from anonymip.problem import Problem
 from anonymip.recodings.full_domain import FullDomain, outliers
 from anonymip.recodings.output_rows import rows_alike
-from anonymip.recodings.rows import STAR, level_maps
+from anonymip.recodings.rows import STAR, describe_levels, level_maps
 from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
@@ -25,93 +23,6 @@ from anonymip.status import Stopped
 MAX_PLACES = 5_000_000
 
 Place = tuple[int, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class LevelCells:
-    """The levels of all attributes that differ on the observed values.
-
-    For each attribute `levels` are those that publish something else than the one below, ascending,
-    `cells` (levels, L) int32 the cell of each observed value at those levels, and `nested` tells
-    whether values with one cell have one at all higher levels.
-    """
-
-    microdata: Microdata
-    levels: tuple[Ints, ...]
-    cells: tuple[Codes, ...]
-    nested: tuple[bool, ...]
-
-    @classmethod
-    def of(cls, microdata: Microdata) -> LevelCells:
-        """Return the levels of a table."""
-        levels, cells, maps = [], [], level_maps(microdata)
-        for each in maps:
-            new = np.ones(len(each.cells), np.bool_)
-            new[1:] = (each.cells[1:] != each.cells[:-1]).any(axis=1)
-            levels.append(np.flatnonzero(new))
-            cells.append(np.ascontiguousarray(each.cells[new]))
-        return cls(microdata, tuple(levels), tuple(cells), tuple(each.nested for each in maps))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of levels of each attribute: the shape of the lattice."""
-        return tuple(len(levels) for levels in self.levels)
-
-    def at(self, place: tuple[int, ...], columns: Codes) -> Codes:
-        """Return (B, m) int32 cells of rows, given as (m, B) values, at a place of the lattice."""
-        found = np.empty_like(columns)
-        for a, level in enumerate(place):
-            found[a] = self.cells[a][level][columns[a]]
-        return np.ascontiguousarray(found.T)
-
-    def published(self, codes: Codes, places: Ints) -> CellBatch:
-        """Return the cells of rows, as an objective sees them.
-
-        `codes`: (B, m) values of each row. `places`: (B, m) or (1, m) place of each row in the
-        lattice.
-        """
-        microdata = self.microdata
-        places = np.broadcast_to(places, codes.shape)
-        lower = np.full(codes.shape, np.nan)
-        counts = np.zeros(codes.shape, np.int64)
-        nodes = np.full(codes.shape, -1, np.int32)
-        stars = np.zeros(codes.shape, np.bool_)
-        for a, attribute in enumerate(microdata.attributes):
-            cell = self.cells[a][places[:, a], codes[:, a]]
-            stars[:, a] = cell == STAR
-            if attribute.hierarchy is not None:
-                nodes[:, a] = cell
-            elif attribute.is_numeric:
-                exact = microdata.levels[a].astype(np.float64)[codes[:, a]]
-                lower[:, a] = np.where(stars[:, a], np.nan, exact)
-            counts[:, a] = self._members(a)[places[:, a], codes[:, a]]
-        return CellBatch(lower, lower.copy(), counts, stars, nodes)
-
-    def _members(self, attribute: int) -> Ints:
-        """Return (levels, L) number of observed values with each value's cell; 0 for a star."""
-        members = np.zeros(self.cells[attribute].shape, np.int64)
-        for row, cells in zip(members, self.cells[attribute], strict=True):
-            _, number, sizes = np.unique(cells, return_inverse=True, return_counts=True)
-            row[:] = np.where(cells == STAR, 0, sizes[number.ravel()])
-        return members
-
-    def loss_terms(self, compiled: CompiledObjective) -> tuple[float, list[Floats]]:
-        """Return the loss of a record as a constant and (levels, L) terms of each attribute.
-
-        The objective's own function is asked for one attribute at a time, the others exact.
-        """
-        lowest = np.zeros((1, self.microdata.m), np.int32)
-        start = compiled.record_losses(self.published(lowest, lowest.astype(np.int64)))[0]
-        terms = []
-        for a, cells in enumerate(self.cells):
-            levels, values = cells.shape
-            codes = np.zeros((cells.size, self.microdata.m), np.int32)
-            places = np.zeros(codes.shape, np.int64)
-            codes[:, a] = np.tile(np.arange(values), levels)
-            places[:, a] = np.repeat(np.arange(levels), values)
-            losses = compiled.record_losses(self.published(codes, places))
-            terms.append((losses - start).reshape(levels, values))
-        return float(start), terms
 
 
 class LevelLattice:
@@ -145,7 +56,17 @@ class LevelLattice:
             )
         self._limit = problem.recoding.limit(problem.n)
         self._price = problem.compiled.suppression_price if self._limit else 0.0
-        self._cells = LevelCells.of(problem.microdata)
+        maps = level_maps(problem.microdata)
+        self._nested = [each.nested for each in maps]
+        # Of each attribute the levels that publish something else than the one below, ascending,
+        # and (levels, L) int32 the cell of each observed value at those.
+        self._levels: list[Ints] = []
+        self._cells: list[Codes] = []
+        for each in maps:
+            new = np.ones(len(each.cells), np.bool_)
+            new[1:] = (each.cells[1:] != each.cells[:-1]).any(axis=1)
+            self._levels.append(np.flatnonzero(new))
+            self._cells.append(np.ascontiguousarray(each.cells[new]))
         size = float(np.prod(np.array(self.shape, np.float64)))
         if size > MAX_PLACES:
             raise InputError(
@@ -166,24 +87,37 @@ class LevelLattice:
         self.bounds = self._least.copy()
 
     def _add_terms(self) -> None:
-        """Fill in what every place loses by its generalization alone."""
-        n, m = self.problem.n, len(self.shape)
-        self._constant, self._terms = self._cells.loss_terms(self.problem.compiled)
-        self._rises = all((np.diff(terms, axis=0) >= 0).all() for terms in self._terms)
+        """Fill in what every place loses by its generalization alone.
+
+        The objective's own function is asked for one attribute at a time, the others exact.
+        """
+        n, m, compiled = self.problem.n, len(self.shape), self.problem.compiled
+        lowest = np.zeros((1, m), np.int32)
+        start = compiled.record_losses(self._published(lowest, lowest.astype(np.int64)))[0]
+        self._constant, self._terms = float(start), []
         sums, dearest = np.full(self.shape, n * self._constant), np.full(self.shape, self._constant)
-        for a, terms in enumerate(self._terms):
+        for a, cells in enumerate(self._cells):
+            levels, values = cells.shape
+            codes = np.zeros((cells.size, m), np.int32)
+            places = np.zeros(codes.shape, np.int64)
+            codes[:, a] = np.tile(np.arange(values), levels)
+            places[:, a] = np.repeat(np.arange(levels), values)
+            losses = compiled.record_losses(self._published(codes, places))
+            terms = (losses - start).reshape(levels, values)
+            self._terms.append(terms)
             along = [1] * m
             along[a] = -1
-            held = np.bincount(self.problem.microdata.codes[:, a], minlength=terms.shape[1])
+            held = np.bincount(self.problem.microdata.codes[:, a], minlength=values)
             sums += (terms @ held).reshape(along)
             dearest += terms.max(axis=1).reshape(along)
+        self._rises = all((np.diff(terms, axis=0) >= 0).all() for terms in self._terms)
         saved = np.maximum(0.0, dearest - self._price) if self._limit else 0.0
         self._sums, self._least = sums, sums - self._limit * saved
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Number of levels of each attribute."""
-        return self._cells.shape
+        return tuple(len(levels) for levels in self._levels)
 
     @property
     def top(self) -> Place:
@@ -192,7 +126,7 @@ class LevelLattice:
 
     def levels(self, place: Place) -> Ints:
         """Return (m,) the levels of the attributes at a place."""
-        return np.array([self._cells.levels[a][at] for a, at in enumerate(place)])
+        return np.array([self._levels[a][at] for a, at in enumerate(place)])
 
     def lowest(self) -> Place:
         """Return the first place of least bound."""
@@ -206,7 +140,7 @@ class LevelLattice:
         """
         loss, surplus = self._judgement(place)
         # The places whose classes are parts of those of this place.
-        nested = zip(place, self._cells.nested, strict=True)
+        nested = zip(place, self._nested, strict=True)
         below = tuple(slice(0 if part else at, at + 1) for at, part in nested)
         if surplus == np.inf:
             self.bounds[below] = np.inf
@@ -226,7 +160,7 @@ class LevelLattice:
             shares = [
                 (at[a] / size, a)
                 for a, size in enumerate(self.shape)
-                if at[a] + 1 < size and self._cells.nested[a]
+                if at[a] + 1 < size and self._nested[a]
             ]
             if not shares:
                 return found
@@ -239,7 +173,8 @@ class LevelLattice:
         At least so much; both are infinite where no release is allowed.
         """
         problem, counts = self.problem, self._types.counts
-        shown = self._cells.at(place, self._columns)
+        levels = zip(self._cells, place, self._columns, strict=True)
+        shown = np.stack([cells[at][column] for cells, at, column in levels], axis=1)
         labels, number = rows_alike(shown, np.zeros(shown.shape[1], np.bool_))
         sizes = np.bincount(labels, weights=counts, minlength=number)
         small = (sizes < problem.k)[labels]
@@ -269,13 +204,24 @@ class LevelLattice:
             losses += self._terms[a][level][self._columns[a][types]]
         return float(((self._price - losses) * held).sum())
 
+    def _published(self, codes: Codes, places: Ints) -> CellBatch:
+        """Return the cells of rows, as an objective sees them.
+
+        `codes`: (B, m) values of each row. `places`: (B, m) or (1, m) place of each row.
+        """
+        places = np.broadcast_to(places, codes.shape)
+        levels = zip(self._cells, places.T, codes.T, strict=True)
+        stars = np.stack([cells[at, code] == STAR for cells, at, code in levels], axis=1)
+        microdata = self.problem.microdata
+        return cells_of(describe_levels(microdata, self._cells, places, stars, codes))
+
     def _general_loss(self, place: Place, left_out: Flags) -> float:
         """Return the loss by the objective's own function, record types one by one."""
         compiled, kept = self.problem.compiled, ~left_out
         losses = np.full(len(kept), self._price)
         if kept.any():
             losses[kept] = compiled.record_losses(
-                self._cells.published(self._codes[kept], np.array([place], np.int64))
+                self._published(self._codes[kept], np.array([place], np.int64))
             )
         if compiled.aggregate == "sum":
             return float((losses * self._types.counts).sum())
