@@ -22,6 +22,7 @@ from anonymip.exact.failed_solver import FAILED, FAILURES, cheap_release, what_f
 from anonymip.exact.model_run import ModelRun, SolverChoices
 from anonymip.exact.set_partitioning.restricted_master import often_at_most, whole_form
 from anonymip.exact.trust import RefutedClaim, refuse_refuted, slack_of
+from anonymip.exact.warm_starts import find_start
 from anonymip.graphs.weighted.assignment import assign
 from anonymip.heuristics.growing.raised_price import found_or_known
 from anonymip.heuristics.patterns.pattern_greedy import solve_capped
@@ -289,7 +290,11 @@ def pattern_pairs(
     run.describe()
     # Names a record that no pattern gives a companion, where there is one.
     pattern_row_bound(problem)
-    best = _begin(run, start)
+    share = run.budget.share(_SHARE)
+    searches = {"search": pattern_search}
+    best = run.start_from(find_start(problem, "search", start, searches, seed, share, best=False))
+    if best is not None and start is None:
+        run.trace.append(f"start: {best.objective:.6g}")
     pairs, stopped = pairs_with_duals(problem, run.budget)
     bound = Bound(pairs.bound, "assignment of the records to each other", "argument")
     search = _Search(run, pairs)
@@ -302,21 +307,6 @@ def pattern_pairs(
     value = min(bound.value, best.objective)
     bound = Bound(value, bound.method, bound.proof, run.watch.seconds)
     return run.solution(best.assignment, stopped or Stopped.GAP, bound, search.named)
-
-
-def _begin(run: ModelRun, start: Assignment | None) -> Solution | None:
-    """Return the release to start from; None if none is found."""
-    if start is not None:
-        return Solution.of(run.problem, start, method="start")
-    try:
-        incumbent = pattern_search(
-            run.problem, budget=run.budget.share(_SHARE), seed=run.settings.seed
-        )
-    except NoSolution:
-        run.trace.append("the heuristic found no solution to start from")
-        return None
-    run.trace.append(f"start: {incumbent.objective:.6g}")
-    return incumbent
 
 
 def _is_proven(best: Solution, bound: float) -> bool:

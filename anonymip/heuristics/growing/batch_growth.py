@@ -219,15 +219,14 @@ def grow_classes_in_batches(
     *,
     search: str,
     drawn: np.random.Generator | None,
-    by_increase: bool,
     candidates: int = CANDIDATES,
 ) -> tuple[Ints, Stopped | None]:
     """Return (n,) labels and why it stopped early, if it did; -1 where no class was found.
 
     Seeds are taken, and ties broken, in the order; when the budget ends, the records left are cut
-    in it. `drawn`: None: the next seed is the first record left. Otherwise the record farthest from
-    the last one placed, at first from a type of records drawn with this generator. `by_increase`:
-    whether leftovers join the class whose loss rises least, or the one whose new loss is least.
+    in it. `drawn`: None: the next seed is the first record left, and leftovers join the class whose
+    new loss is least. Otherwise the record farthest from the last one placed, at first from a type
+    of records drawn with this generator, and they join the one whose loss rises least.
     `candidates`: so many records are looked at for each one placed, those nearest to the seed.
 
     Complexity: O(n min(n, candidates) k m) time.
@@ -245,7 +244,8 @@ def grow_classes_in_batches(
     growth = _BatchGrowth(problem, records, types, candidates)
     stopped = growth.run(budget, farthest_from=first)
     if stopped is None:
-        place_leftovers(problem, growth.groups, growth.leftovers(), by_increase=by_increase)
+        left = growth.leftovers()
+        place_leftovers(problem, growth.groups, left, by_increase=drawn is not None)
     labels = labels_of(growth.groups, problem.n)
     if stopped is not None:
         cut_in_order(labels, records, problem.k, len(growth.groups))

@@ -82,24 +82,19 @@ def grow(
     """
     effort = check_effort(effort, limited=budget.deadline is not None)
     told: dict[str, object] = {**(options or {}), "search": search}
-    by_increase = drawn is not None
     if uses_batches(problem):
         told["effort"] = effort
         labels, stopped = grow_classes_in_batches(
             *(problem, order, budget),
             search=search,
             drawn=drawn,
-            by_increase=by_increase,
             candidates=most_candidates(problem, effort),
         )
     else:
         arranged = arrange(problem, order)
         first = None if drawn is None else int(drawn.integers(arranged.types))
         labels, stopped = grow_classes(
-            *(problem, arranged, budget),
-            search=search,
-            farthest_from=first,
-            by_increase=by_increase,
+            problem, arranged, budget, search=search, farthest_from=first
         )
     return finish(
         *(problem, labels, method, watch),
@@ -118,13 +113,12 @@ def grow_classes(
     *,
     search: str,
     farthest_from: int | None,
-    by_increase: bool,
 ) -> tuple[Ints, Stopped | None]:
     """Return (n,) labels and why it stopped early, if it did: the records left are cut in order.
 
-    `farthest_from`: None: the next seed is the first record left. Otherwise the record farthest
-    from the last one placed, at first from this type. `by_increase`: whether leftovers join the
-    class whose loss rises least, or the one whose new loss is least.
+    `farthest_from`: None: the next seed is the first record left, and leftovers join the class
+    whose new loss is least. Otherwise the record farthest from the last one placed, at first from
+    this type, and they join the one whose loss rises least.
     """
     n, k = problem.n, problem.k
     tables, rows = problem.compiled.tables, arranged.rows
@@ -132,7 +126,8 @@ def grow_classes(
     growth.cursor[4] = -1 if farthest_from is None else farthest_from
     tree = new_tree(tables, arranged.types, split=_use_tree(problem, arranged, search))
     state = new_state(tables, k)
-    step = partial(_grow_step, rows, tree, state, growth, k, farthest_from is not None)
+    farthest = farthest_from is not None
+    step = partial(_grow_step, rows, tree, state, growth, k, farthest)
     stopped = run_in_steps(step, n // k, budget, "growing classes")
     placed, classes = int(growth.cursor[0]), int(growth.cursor[1])
     if stopped is None:
@@ -141,7 +136,7 @@ def grow_classes(
             # The first row of each class, the last of its leftovers, and which one joined before.
             begin, head = np.zeros(classes + 1, np.int64), np.full(classes, -1)
             link = np.full(n, -1)
-            _place_leftovers(rows, state, growth, begin, head, link, by_increase)
+            _place_leftovers(rows, state, growth, begin, head, link, farthest)
         return arranged.labels(growth.picked, growth.labels), None
     growth.picked[placed:] = np.repeat(np.arange(arranged.types), growth.alive)
     growth.labels[placed:] = -1

@@ -42,16 +42,13 @@ def test_same_labels_as_the_kernels(
     order = variance_order(problem, Budget())
     arranged = arrange(problem, order)
     drawn = int(np.random.default_rng(seed).integers(arranged.types)) if farthest else None
-    kernels, _ = grow_classes(
-        problem, arranged, Budget(), search="scan", farthest_from=drawn, by_increase=farthest
-    )
+    kernels, _ = grow_classes(problem, arranged, Budget(), search="scan", farthest_from=drawn)
     batches, stopped = grow_classes_in_batches(
         problem,
         order,
         Budget(),
         search="scan",
         drawn=np.random.default_rng(seed) if farthest else None,
-        by_increase=farthest,
     )
     assert stopped is None
     assert batches.tolist() == kernels.tolist()
