@@ -290,20 +290,15 @@ def fill_relaxed_pattern(components: Sequence[PatternComponent], k: int) -> None
     what costs least for a record that is needed is done. Complexity: O(k) times the pairs in use.
     """
     program = components[0].duals.program
-    taken = [component.amounts for component in components if component.amounts is not None]
-    used = [np.flatnonzero(own) for own in taken]
-    amounts = np.concatenate([own[at] for own, at in zip(taken, used, strict=True)])
-    extra = program.price - np.concatenate(
-        [
-            component.duals.program.costs[component.duals.pair_patterns[at]]
-            for component, at in zip(components, used, strict=True)
-        ]
-    )
+    parts = [(component, np.flatnonzero(_amounts(component))) for component in components]
+    amounts = np.concatenate([_amounts(component)[at] for component, at in parts])
+    costs = [own.duals.program.costs[own.duals.pair_patterns[at]] for own, at in parts]
+    extra = program.price - np.concatenate(costs)
     offsets = np.cumsum([0, *(component.duals.program.rows for component in components)])
     rows = np.concatenate(
         [
-            component.duals.pair_rows[at] + offset
-            for component, at, offset in zip(components, used, offsets[:-1], strict=True)
+            own.duals.pair_rows[at] + first
+            for (own, at), first in zip(parts, offsets[:-1], strict=True)
         ]
     )
     records = sum(component.duals.program.records for component in components)
@@ -318,7 +313,7 @@ def fill_relaxed_pattern(components: Sequence[PatternComponent], k: int) -> None
             amounts[pair] -= min(int(spare[pair]), needed)
         else:
             amounts[rows == row] = 0
-    cuts = np.cumsum([len(at) for at in used])[:-1]
-    for component, at, own in zip(components, used, np.split(amounts, cuts), strict=True):
+    cuts = np.cumsum([len(at) for _, at in parts])[:-1]
+    for (component, at), own in zip(parts, np.split(amounts, cuts), strict=True):
         component.amounts = np.zeros(component.pairs, np.int64)
         component.amounts[at] = own

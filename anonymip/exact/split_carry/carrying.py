@@ -210,9 +210,11 @@ def _holds_all(
 
 
 class CarryRule(NamedTuple):
-    """What is carried over from one window to the next; records by their places in the order."""
+    """How windows are filled, and what is carried over; records by their places in the order."""
 
     k: int  # least rows of a class
+    new: int  # new rows of a window
+    rows: int  # 0, or rows of a window: as many new ones as fill it up
     boundary: int  # the last so many rows of a window are its boundary
     #: Of a boundary class of fewer than 2k rows only what exceeds k is carried over, the rows that
     #: contribute least to its loss (Section 6); else the whole class.
@@ -250,6 +252,8 @@ def carry_rule(
     records: Ints,
     *,
     boundary: int,
+    new: int = 0,
+    rows: int = 0,
     least: bool = False,
     accepted: int = 0,
     cheapest: bool = False,
@@ -257,6 +261,8 @@ def carry_rule(
     """Return the rule for a problem whose records come in the given order."""
     return CarryRule(
         problem.k,
+        new,
+        rows,
         boundary,
         least,
         accepted,
@@ -409,28 +415,19 @@ def _fix_accepted(rule: CarryRule, size: int, labels: Ints, outcome: Outcome) ->
             fixed[at] = OPEN
 
 
-class Plan(NamedTuple):
-    """How windows are filled.
-
-    `k`: least rows of a class. Fewer rows than k at the end belong to the window before. `new`: new
-    rows of a window. `rows`: 0, or rows of a window: as many new ones as fill it up.
-    """
-
-    k: int
-    new: int
-    rows: int
-
-
 @kernel
-def window_size(plan: Plan, chain: Chain, chunks: int) -> int:
-    """Return the number of rows of the next window if it takes in so many chunks of new rows."""
+def window_size(rule: CarryRule, chain: Chain, chunks: int) -> int:
+    """Return the number of rows of the next window if it takes in so many chunks of new rows.
+
+    Fewer rows than k at the end belong to the window before.
+    """
     carried: int = chain.cursor[CARRIED]
     unread: int = len(chain.records) - chain.cursor[READ]
-    new = plan.new
-    if plan.rows > 0:
-        new = max(plan.k, plan.rows - carried)
-    new = min(unread, new + (chunks - 1) * plan.new)
-    if unread - new < plan.k:
+    new = rule.new
+    if rule.rows > 0:
+        new = max(rule.k, rule.rows - carried)
+    new = min(unread, new + (chunks - 1) * rule.new)
+    if unread - new < rule.k:
         new = unread
     return carried + new
 
@@ -489,7 +486,6 @@ def advance_links(
     work: SmallWork,
     state: ClassState,
     rule: CarryRule,
-    plan: Plan,
     chain: Chain,
     outcome: Outcome,
     places: Ints,
@@ -502,7 +498,7 @@ def advance_links(
         # Here all links so far are in the table, and all their rows are fixed or carried over; a
         # step that ends here leaves the chain as the next one needs it.
         carried = chain.cursor[CARRIED]
-        size = window_size(plan, chain, 1)
+        size = window_size(rule, chain, 1)
         if size == 0:
             break
         # Too large a window, or one that the search does not prove, is left to another engine.

@@ -17,7 +17,6 @@ from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.exact.failed_solver import has_failed
 from anonymip.exact.split_carry.carrying import (
     STUCK,
-    Plan,
     advance_links,
     carry_rule,
     divide_window,
@@ -126,11 +125,12 @@ class ClassLinks:
             problem,
             chain.records,
             boundary=options.boundary or k,
+            new=options.S * k,
+            rows=options.fixed,
             least=options.carry == "least",
             accepted=options.accepted_of(k),
             cheapest=options.prefer == "loss",
         )
-        self._plan = Plan(k, options.S * k, options.fixed)
 
     @property
     def expected(self) -> int:
@@ -148,7 +148,7 @@ class ClassLinks:
         carried = int(chain.cursor[CARRIED])
         budget = clock.budget_of_link()
         for chunks in range(1, _CHUNKS + 1):
-            size = int(window_size(self._plan, chain, chunks))
+            size = int(window_size(rule, chain, chunks))
             places = np.empty(size, np.int64)
             fill_window(chain, size, places)
             last = int(places[-1]) == chain.n - 1
@@ -385,7 +385,6 @@ class CompiledLinks(ClassLinks):
             self._work,
             self._state,
             self._rule,
-            self._plan,
             chain,
             self._outcome,
             self._places,
@@ -402,7 +401,7 @@ class CompiledLinks(ClassLinks):
 
     def _incumbent(self) -> Answer | None:
         """Return what the loop found for the window at which it is stuck."""
-        size = int(window_size(self._plan, self.chain, 1))
+        size = int(window_size(self._rule, self.chain, 1))
         if size > len(self._places) or not np.isfinite(self._work.result[0]):
             return None
         labels: Ints = self._work.labels[:size].copy()

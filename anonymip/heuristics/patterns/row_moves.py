@@ -32,6 +32,8 @@ from anonymip.status import Stopped
 #: Places in ``numbers``: k, whether a pattern serves one row, next place of the order, marks given
 #: out, moves made, whether only rows for records without one are looked at.
 K, SINGLE, _NEXT, _MARKS, MADE, ONLY_UNASSIGNED = range(6)
+#: What is gained must be more than rounding.
+LEAST_GAIN = 1e-9
 
 
 class Gathering(Packed):
@@ -104,16 +106,12 @@ def find_others(state: OpenRows, work: Gathering) -> None:
 
 
 @kernel
-def try_patterns(state: OpenRows, work: Gathering, least: float, until: int) -> float:
-    """Try the rows of the patterns up to a place in the order; return what is gained.
-
-    A row that gains more than `least` is opened, or added to, at once.
-    """
+def try_patterns(state: OpenRows, work: Gathering, until: int) -> None:
+    """Open, or add to, each row that gains by it, of the patterns up to a place in the order."""
     n, numbers = len(state.row_of), work.numbers
     group, table, first = work.space[0], work.space[1], work.space[2]
     sums, members = work.space[3], work.space[4]
     records = np.arange(n)
-    gained = 0.0
     while numbers[_NEXT] < until:
         pattern = work.order[numbers[_NEXT]]
         numbers[_NEXT] += 1
@@ -155,12 +153,11 @@ def try_patterns(state: OpenRows, work: Gathering, least: float, until: int) -> 
         for number in range(groups):
             begin, end = sums[number], sums[number + 1]
             if end - begin >= numbers[K] or state.used[pattern] > 0:
-                gained += gather(state, work, pattern, members[begin:end], least)
-    return gained
+                gather(state, work, pattern, members[begin:end])
 
 
 @kernel
-def gather(state: OpenRows, work: Gathering, pattern: int, members: Ints, least: float) -> float:
+def gather(state: OpenRows, work: Gathering, pattern: int, members: Ints) -> None:
     """Open the row of a pattern for records that look alike through it, if that gains enough.
 
     Records that gain come, as far as their rows can spare them, or with all others of their row
@@ -215,14 +212,12 @@ def gather(state: OpenRows, work: Gathering, pattern: int, members: Ints, least:
             short, lost = _fill_up(state, work, cost, count, k - came, mark, gain)
             gain -= lost
             possible = not short
-    done = 0.0
-    if possible and gain > least:
-        done = gain if _carry_out(state, work, pattern, target, members, count, mark) else 0.0
+    if possible and gain > LEAST_GAIN:
+        _carry_out(state, work, pattern, target, members, count, mark)
     # Clear the counters for the next group.
     for at in range(count):
         found[touched[at]] = 0
         taken[touched[at]] = 0
-    return done
 
 
 @kernel
@@ -333,7 +328,7 @@ def _carry_out(
     members: Ints,
     count: int,
     mark: int,
-) -> bool:
+) -> None:
     """Make a move; undo it if a row then lacks the diversity."""
     rows, log, n = state.rows, work.log, len(state.row_of)
     opened = target < 0
@@ -379,17 +374,14 @@ def _carry_out(
                 move(state, log[at, 0], log[at, 1])
             if opened:
                 close_row(state, target)
-            return False
+            return
     # Rows that have lost all records close; only after the check, as an undone move needs them.
     for at in range(count):
         if rows[work.touched[at], SIZE] == 0:
             close_row(state, work.touched[at])
     work.numbers[MADE] += 1
-    return True
 
 
-#: What is gained must be more than rounding.
-LEAST_GAIN = 1e-9
 _PHASE = "finding rows for records"
 
 
@@ -450,7 +442,7 @@ def try_all(state: OpenRows, work: Gathering, budget: Budget, phase: str) -> Sto
 
     def step(amount: int) -> int:
         done = int(work.numbers[_NEXT])
-        try_patterns(state, work, LEAST_GAIN, min(len(work.order), done + amount))
+        try_patterns(state, work, min(len(work.order), done + amount))
         return int(work.numbers[_NEXT])
 
     return run_in_steps(step, len(work.order), budget, phase)
