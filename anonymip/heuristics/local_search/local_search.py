@@ -97,8 +97,9 @@ def local_search(
     the loss that are infinite where one is broken. Losses without tables are evaluated in batches
     of NumPy, where no classes are taken apart: for tables of some thousand records.
 
-    Suppressed records join a class where that is cheaper, and records that cost their class
-    more than a row of stars are suppressed, where the recoding allows it and losses are summed.
+    Where losses with tables are summed and the recoding lets any number of records be suppressed,
+    those that are join a class where that is cheaper, and records that cost their class more than a
+    row of stars are suppressed. With other losses, suppressed records stay what they are.
     """
     watch, budget = Stopwatch(), budget or Budget()
     if not isinstance(problem.recoding, EquivalenceClasses):
@@ -109,27 +110,29 @@ def local_search(
     if start is not None:
         # What is refused is named by the records as they were given.
         Solution.of(problem, start, method="start")
+    effort = check_effort(effort, limited=budget.deadline is not None)
+    named = from_method if start is None else "start"
+    options: dict[str, Any] = {
+        "from_method": named,
+        "order": order,
+        "trials": trials,
+        "effort": effort,
+    }
     if problem.is_capped:
-        handed: dict[str, Any] = {"from_method": from_method, "order": order, "trials": trials}
-        handed["seed"] = seed
-        effort = _effort(effort, budget)
-        handed["effort"] = effort
+        handed = options | {"seed": seed}
         lower = None
         if effort != EFFORTS[0]:
             # Better classes of all records need not be better without the outliers.
-            handed["effort"] = EFFORTS[EFFORTS.index(effort) - 1]
+            less = handed | {"effort": EFFORTS[EFFORTS.index(effort) - 1]}
             share = budget.share(_SHARE_OF_LOWER)
             with suppress(NoSolution):
-                lower = local_search(problem, start=start, budget=share, **handed)
-        found = _leaving_outliers(problem, start, handed | {"effort": effort}, watch, budget)
+                lower = local_search(problem, start=start, budget=share, **less)
+        found = _leaving_outliers(problem, start, handed, watch, budget)
         if lower is not None and lower.objective < found.objective:
             return retold(found, problem, lower.assignment, "a lower effort lost less: kept")
         return found
     by_values = OrderedByValues.of(problem)
     given, problem = problem, by_values.problem
-    effort = _effort(effort, budget)
-    named = from_method if start is None else "start"
-    options = {"from_method": named, "order": order, "trials": trials, "effort": effort}
     run = _Run(problem, options, watch, budget, seed)
     in_force = run_in_force() if trials else None
 
@@ -171,11 +174,14 @@ def _leaving_outliers(
     if isinstance(start, Classes):
         labels = np.asarray(start.labels, np.int64)
     else:
-        try:
+        # The rules may not let everybody in.
+        bare = whole = None
+        with suppress(InputError):
             bare = problem.replace(recoding=EquivalenceClasses())
-            whole = local_search(bare, budget=budget.share(_SHARE_OF_ALL), **settings)
-        except (InputError, NoSolution):
-            # The rules do not let everybody in.
+        if bare is not None:
+            with suppress(NoSolution):
+                whole = local_search(bare, budget=budget.share(_SHARE_OF_ALL), **settings)
+        if whole is None:
             whole = make_start(problem, "greedy-search", "", budget, settings["seed"])
         trace, labels = whole.trace, assigned_labels(whole)
 
@@ -391,7 +397,8 @@ def improve(
     """
     budget = budget or Budget()
     trials = iterated_steps(EFFORTS[0], problem.n)
-    return _improved(problem, labels, _effort(effort, budget), budget, seed, trials)[0]
+    effort = check_effort(effort, limited=budget.deadline is not None)
+    return _improved(problem, labels, effort, budget, seed, trials)[0]
 
 
 def _improved(
@@ -412,7 +419,3 @@ def _improved(
 def has_kernels(problem: Problem) -> bool:
     """Return whether the kernels know the loss of a problem; they know all rules."""
     return problem.compiled.has_tables
-
-
-def _effort(effort: str | None, budget: Budget) -> str:
-    return check_effort(effort, limited=budget.deadline is not None)

@@ -408,7 +408,7 @@ class _Rounds:
         if self.state.rules.summed:
             return self.loss, 0.0
         losses = self.state.current.losses[self.state.living()]
-        return float(losses.max(initial=-np.inf)), float(losses.sum())
+        return float(losses.max()) if len(losses) else 0.0, float(losses.sum())
 
     def _round(self) -> Stopped | None:
         """Look up the neighbours, and sweep over all classes while that gains."""

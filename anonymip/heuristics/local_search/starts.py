@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator
+from inspect import signature
+from pkgutil import resolve_name
 from types import MappingProxyType
 
 import numpy as np
@@ -68,18 +69,17 @@ def make_start(
 ) -> Solution:
     """Return the classes of one method of :data:`STARTS` or of the exact ones.
 
-    `order`: that it is made with; empty for the default. `share`: of the time that is left, for it.
+    `order`: that it is made with, if the method takes one; empty for the default. `share`: of the
+    time that is left, for it.
     Raises InputError if there is no such start, or it takes no such problem; NoSolution if it finds
     none.
     """
     if name not in {**STARTS, **EXACT_STARTS}:
         raise unknown_name("from_method", name, (*STARTS, *EXACT_STARTS, BEST))
-    if name in STARTS:
-        module, _, function = STARTS[name].partition(":")
-        method: Callable[..., Solution] = getattr(importlib.import_module(module), function)
-    else:
-        method = EXACT_STARTS[name]()
-    settings = {"order": order} if order else {}
+    method: Callable[..., Solution] = (
+        resolve_name(STARTS[name]) if name in STARTS else EXACT_STARTS[name]()
+    )
+    settings = {"order": order} if order and "order" in signature(method).parameters else {}
     return method(problem, budget=budget.share(share), seed=seed, **settings)
 
 

@@ -179,6 +179,15 @@ def test_classes_that_borrow_are_the_best(seed: int, worst: bool) -> None:
     assert loss_of(problem, found) == pytest.approx(solve_small(problem).objective)
 
 
+def test_nothing_is_gained_where_all_are_suppressed() -> None:
+    """A largest loss of no classes is none, and has no share."""
+    problem = Problem(census(20, 3), 2, EquivalenceClasses(suppression=True), Bottleneck(GCP()))
+    labels = np.full(problem.n, -1, np.int32)
+    found, _, remark = iterate_classes(problem, labels, steps=1000, budget=Budget(), seed=0)
+    assert (found == -1).all()
+    assert remark == "0 trials gained 0.00%"
+
+
 def test_an_interrupt_ends_it() -> None:
     """An interrupted budget gives the labels back."""
     problem, budget = Problem(census(20, 4, 1), 3), Budget()

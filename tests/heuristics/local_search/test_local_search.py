@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from anonymip import (
     Attribute,
     Budget,
     Classes,
+    EquivalenceClasses,
     Freeform,
     InputError,
     InvalidAssignment,
@@ -368,10 +370,33 @@ def test_through_solve(people: Problem) -> None:
     assert solution.bound.value <= solution.objective
 
 
-def test_unknown_starts_are_refused(people: Problem) -> None:
-    """With what can be given instead."""
+@pytest.mark.parametrize("most_suppressed", [None, 3])
+@pytest.mark.parametrize(
+    "given", [{"from_method": "magic"}, {"order": "magic"}, {"from_method": "edge-cover"}]
+)
+def test_unknown_starts_are_refused(
+    people: Problem, most_suppressed: int | None, given: dict[str, Any]
+) -> None:
+    """With what can be given instead, also where some records may be suppressed."""
+    problem = people.replace(recoding=EquivalenceClasses(most_suppressed=most_suppressed))
     with pytest.raises(InputError):
-        local_search(people, from_method="magic")
+        local_search(problem, effort="quick", **given)
+
+
+@pytest.mark.parametrize("name", sorted({*STARTS, *EXACT_STARTS} - {"mdav"}))
+def test_an_order_is_for_starts_that_take_one(people: Problem, name: str) -> None:
+    """Others are made without it."""
+    asked = people.replace(k=2) if name == "edge-cover" else people
+    found = local_search(asked, from_method=name, order="hilbert", effort="quick")
+    assert found.options["order"] == "hilbert"
+
+
+@pytest.mark.parametrize("most_suppressed", [None, 3])
+def test_options_say_that_a_start_was_given(people: Problem, most_suppressed: int | None) -> None:
+    """And not what would have made it, with every limit of suppression."""
+    problem = people.replace(recoding=EquivalenceClasses(most_suppressed=most_suppressed))
+    found = local_search(problem, start=ordered_cut(people).assignment, effort="quick")
+    assert found.options["from_method"] == "start"
 
 
 def test_other_recodings_and_bad_starts_are_refused(people: Problem) -> None:
