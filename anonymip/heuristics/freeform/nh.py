@@ -49,7 +49,7 @@ def nh(
     degree, reciprocal = ring_degree(problem, "nh")
     parts = lexicographic_parts(problem, degree)
     if reciprocal:
-        wanted = reciprocal_degree(problem, degree, problem.n, bool((parts.sizes % 2).any()))
+        wanted = reciprocal_degree(problem, degree, bool((parts.sizes % 2).any()))
         if wanted > degree:
             degree, parts = wanted, lexicographic_parts(problem, wanted)
     if order != "cardinality":

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from anonymip.assignments import Cover
 from anonymip.heuristics.freeform.left_out import leaves_out
 from anonymip.heuristics.freeform.partitioned import finish_cover
-from anonymip.heuristics.freeform.rings import (
-    diverse_ring,
-    reciprocal_degree,
-    ring_degree,
-    ring_sets,
-)
+from anonymip.heuristics.freeform.rings import ring_of_all
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
@@ -46,14 +38,6 @@ def ring(
        Nonreciprocal Recoding, KDD 2012.
     """
     watch, budget = Stopwatch(), budget or Budget()
-    degree, reciprocal = ring_degree(problem, "ring")
-    records = find_order(problem, order, budget)
-    if problem.diversity is not None:
-        records, degree = diverse_ring(problem, records, degree, "ring")
-    if reciprocal:
-        degree = reciprocal_degree(problem, degree, problem.n, problem.n % 2 == 1)
-    stopped = budget.stop_reason()
-    sets = ring_sets(records, np.zeros(1, np.int64), degree, reciprocal)
-    return finish_cover(
-        problem, Cover.of(sets), "ring", watch, stopped=stopped, options={"order": order}
-    )
+    cover = ring_of_all(problem, find_order(problem, order, budget), "ring")
+    stopped, options = budget.stop_reason(), {"order": order}
+    return finish_cover(problem, cover, "ring", watch, stopped=stopped, options=options)

@@ -37,19 +37,34 @@ def ring_degree(problem: Problem, method: str) -> tuple[int, bool]:
     return int(sizes[0]), recoding.reciprocal
 
 
-def reciprocal_degree(problem: Problem, degree: int, smallest: int, odd: bool) -> int:
+def ring_of_all(problem: Problem, order: Ints, method: str) -> Cover:
+    """Return the ring of the whole table on a closed order.
+
+    Records move in the order, and sets grow, where the problem asks for diverse or reciprocal sets.
+    Raises what :func:`ring_degree`, :func:`diverse_parts` and :func:`reciprocal_degree` do.
+    """
+    degree, reciprocal = ring_degree(problem, method)
+    parts = Parts(order, np.zeros(1, np.int64))
+    if problem.diversity is not None:
+        parts, degree = diverse_parts(problem, parts, degree, method)
+    if reciprocal:
+        degree = reciprocal_degree(problem, degree, problem.n % 2 == 1)
+    return Cover.of(ring_sets(parts.order, parts.starts, degree, reciprocal))
+
+
+def reciprocal_degree(problem: Problem, degree: int, odd: bool) -> int:
     """Return the size of sets with which every part has a reciprocal ring: the given one or more.
 
     A reciprocal graph on s records in sets of d has s (d - 1) / 2 edges besides its loops, so s or
-    d is odd only one at a time: with s odd and d even there is none. `smallest` is the size of the
-    smallest part, `odd` whether some part has an odd number of records.
+    d is odd only one at a time: with s odd and d even there is none. `odd`: whether some part has
+    an odd number of records.
 
-    Raises NoSolution if an odd part has no room for one more, or the recoding names the degrees.
+    Raises NoSolution if the table has no room for one more, or the recoding names the degrees.
     """
     if degree % 2 == 1 or not odd:
         return degree
     recoding = problem.recoding
-    if degree + 1 > smallest or (isinstance(recoding, Freeform) and recoding.degrees is not None):
+    if degree == problem.n or (isinstance(recoding, Freeform) and recoding.degrees is not None):
         raise NoSolution(
             f"an odd number of records has no reciprocal sets of {degree}",
             remedy=f"Ask for k = {degree + 1}, or for sets that need not be reciprocal",
@@ -107,33 +122,19 @@ _LARGE = 20
 _TRIED_SIZES = 8
 
 
-def diverse_ring(problem: Problem, order: Ints, degree: int, method: str) -> tuple[Ints, int]:
-    """Return an order near the given one and a size of sets that make diverse rings.
-
-    Any so many consecutive records of the closed order are diverse. So are then the sets of the
-    ring, and the values of the rows of each record if it is published along a shift (Wong et al.
-    2010, Section 6). Sets grow from `degree` until there is such an order: to a multiple of l, with
-    which two sets of one value need not be wholly different, and at worst to the whole table.
-    Raises NoSolution, which names the `method`, if the recoding names the degrees, and no such
-    order is found.
-    """
-    assert problem.diversity is not None
-    sensitive = problem.microdata.sensitive_codes
-    for size in _sizes(problem, degree):
-        found = diverse_order(order, sensitive, size, problem.diversity)
-        if found is not None:
-            return found, size
-    raise _failure(problem, degree, method)
-
-
 def diverse_parts(problem: Problem, parts: Parts, degree: int, method: str) -> tuple[Parts, int]:
     """Return parts with diverse closed orders, and the size of sets of all their rings.
 
+    Any so many consecutive records of such an order are diverse. So are then the sets of the ring,
+    and the values of the rows of each record if it is published along a shift (Wong et al. 2010,
+    Section 6). Sets grow from `degree` until there are such orders: to a multiple of l, with which
+    two sets of one value need not be wholly different, and at worst to the whole table.
+
     Parts that have too many records of a value are merged with a neighbour until none is left;
-    large parts made in this way are split again where both pieces are diverse (Section 6 of Wong
-    et al. 2010; there pieces have each value at most once, here they may be larger, which loses
-    less). `parts`: of at least `degree` records each. Raises NoSolution, which names the `method`,
-    if the recoding names the degrees, and there are no such parts.
+    large parts made in this way are split again where both pieces are diverse (there pieces have
+    each value at most once, here they may be larger, which loses less). `parts`: of at least
+    `degree` records each. Raises NoSolution, which names the `method`, if the recoding names the
+    degrees, and there are no such parts.
     """
     assert problem.diversity is not None
     sensitive = problem.microdata.sensitive_codes
@@ -145,7 +146,11 @@ def diverse_parts(problem: Problem, parts: Parts, degree: int, method: str) -> t
             sizes = [len(piece) for piece in pieces]
             starts = np.cumsum(sizes) - np.array(sizes, np.int64)
             return Parts(np.concatenate(pieces), starts.astype(np.int64)), size
-    raise _failure(problem, degree, method)
+    raise NoSolution(
+        f"{method} finds no closed order in which any {degree} consecutive records have the "
+        f"{problem.diversity}",
+        remedy="Ask for degrees that are multiples of l, for less, or use freeform-mip",
+    )
 
 
 def classes_for_rings(problem: Problem) -> list[tuple[int, Diversity]]:
@@ -210,14 +215,6 @@ def _sizes(problem: Problem, degree: int) -> Iterator[int]:
                 least = size + size // 4
     if degree < n:
         yield n
-
-
-def _failure(problem: Problem, degree: int, method: str) -> NoSolution:
-    return NoSolution(
-        f"{method} finds no closed order in which any {degree} consecutive records have the "
-        f"{problem.diversity}",
-        remedy="Ask for degrees that are multiples of l, for less, or use freeform-mip",
-    )
 
 
 def _merged(
