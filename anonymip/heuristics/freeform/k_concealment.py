@@ -11,6 +11,7 @@ from anonymip.assignments import Cover
 from anonymip.errors import NoSolution, unknown_name
 from anonymip.graphs import components
 from anonymip.heuristics.freeform.partitioned import finish_cover
+from anonymip.heuristics.freeform.rings import ring_of_all
 from anonymip.heuristics.freeform.set_growth import (
     SetStates,
     fill_weights,
@@ -21,6 +22,7 @@ from anonymip.heuristics.freeform.set_growth import (
     take,
 )
 from anonymip.instances.microdata import Microdata
+from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
@@ -50,9 +52,9 @@ def k_concealment(
     `problem`: with k-concealment, an objective with tables. `join`: what an original that too few
     published records cover minimizes: ``increase``, by how much the loss of the record that takes
     it in grows; ``loss``, the loss that this record then has. The latter spares records that are
-    wide already, and loses more in total. `budget`: when it ends, all records are published alike.
-    Raises UnsupportedObjective if the objective has no tables; InputError if the join is unknown;
-    NoSolution if it finds no sets that keep the limits, or its sets are not diverse.
+    wide already, and loses more in total. `budget`: when it ends, a ring along a Hilbert curve is
+    the result. Raises UnsupportedObjective if the objective has no tables; InputError if the join
+    is unknown; NoSolution if it finds no sets that keep the limits, or its sets are not diverse.
 
     No generalization is taken back that later ones made superfluous, as in the papers. Ties go to
     the first record. Complexity: O(n^2 k m) time, and O(n + edges) more for each original that
@@ -81,7 +83,8 @@ class Growth:
     """
 
     def __init__(self, problem: Problem, *, by_loss: bool) -> None:
-        self._n, self._k, self._by_loss = problem.n, problem.k, by_loss
+        self._problem, self._by_loss = problem, by_loss
+        self._n, self._k = problem.n, problem.k
         self._losses = np.zeros(problem.n)  # since the records were exact
         self._states = new_states(set_terms(problem), problem.n)
         self._cells = exact_cells(problem.microdata)
@@ -100,11 +103,12 @@ class Growth:
     def cover(self, stopped: Stopped | None = None) -> Cover:
         """Return the originals that each published record is consistent with.
 
-        If it `stopped` before the end, all records are published with the whole table.
+        If it `stopped` before the end, they are those of a ring along a Hilbert curve: its graph is
+        regular, so that all matches are effective.
         """
         if stopped is not None:
-            every = np.arange(self._n, dtype=np.int32)
-            return Cover.of(np.broadcast_to(every, (self._n, self._n)))
+            order = find_order(self._problem, "hilbert", Budget())
+            return ring_of_all(self._problem, order, "k-concealment")
         return Cover.of(self._rows or [self._row(i) for i in range(self._n)])
 
     def take_all(self, sets: Mapping[int, Ints]) -> None:

@@ -48,8 +48,8 @@ def nearest_sets(
 
     `problem`: with k-one, k-k, one-k or k-concealment, and an objective with tables. `effort`: how
     much work the search for sets may take; None for thorough within a time limit, else normal.
-    `budget`: when it ends, all records are published alike. Raises UnsupportedObjective if the
-    objective has no tables; NoSolution if the sets break a limit.
+    `budget`: when it ends, a ring along a Hilbert curve is the result. Raises UnsupportedObjective
+    if the objective has no tables; NoSolution if the sets break a limit.
 
     Ties go to the first record. Complexity: exponential in k for one record, ended after a number
     of losses; then O(n^2 k m) time.
@@ -82,7 +82,8 @@ def _ways(problem: Problem, effort: str, budget: Budget) -> Iterator[Callable[[]
     one_sided, name = isinstance(problem.recoding, OneK), problem.recoding.name
     if name == "k-concealment":
         yield lambda: _reaching(problem, _widest(problem, None), budget)
-        if float(problem.n) ** 2 * problem.m <= _CUT[effort]:
+        # With k = 2 one record covers everything, and there is nothing to cut.
+        if problem.k > 2 and float(problem.n) ** 2 * problem.m <= _CUT[effort]:
             for least in (1, 2):
                 yield partial(_cutting, problem, least, budget)
         return

@@ -102,11 +102,13 @@ def test_a_few_records_that_hide_all_lose_less_than_covers() -> None:
     assert solution.objective <= 4 * data.m + 1e-9
 
 
-def test_a_spent_budget_publishes_all_records_alike() -> None:
-    """It is allowed, and its end is told."""
-    problem = Problem(census(40, 3, seed=1), k=3, recoding=KK())
+@pytest.mark.parametrize("recoding", [KOne(), OneK(), KK(), KConcealment()])
+def test_a_spent_budget_publishes_sets_of_k(recoding: Recoding) -> None:
+    """They are allowed, the end is told, and no set is as large as the table."""
+    problem = Problem(census(40, 3, seed=1), k=3, recoding=recoding)
     spent = Budget(deadline=time.monotonic() - 1.0)
     solution = nearest_sets(problem, budget=spent)
     assert solution.status.stopped is spent.stop_reason()
     assert isinstance(solution.assignment, Cover)
-    assert set(solution.assignment.sizes.tolist()) == {problem.n}
+    assert set(solution.assignment.sizes.tolist()) == {problem.k}
+    assert publish(solution).verify().ok
