@@ -14,7 +14,7 @@ from anonymip.objectives import pattern_costs
 from anonymip.objectives.star_costs import level_costs
 from anonymip.problem import Problem
 from anonymip.recodings.rows import level_maps
-from anonymip.recodings.rules.diversity import Units
+from anonymip.recodings.rules.diversity import of_rows
 
 Method = Callable[..., Any]
 
@@ -125,9 +125,7 @@ class MethodSpec:
             )
         if "sum" in self.needs and compiled.aggregate != "sum":
             return f"needs a loss summed over the records; {compiled.name!r} is the largest"
-        if "diversity" in self.needs and (
-            problem.diversity is None or isinstance(problem.diversity, Units)
-        ):
+        if "diversity" in self.needs and of_rows(problem.diversity) is None:
             return "needs a diversity"
         if "published" in self.needs and compiled.tier == "members":
             return f"needs a loss of published records; {compiled.name!r} looks at members"

@@ -11,6 +11,7 @@ from anonymip.errors import InputError
 from anonymip.heuristics.growing.batch_growth import labels_of
 from anonymip.heuristics.growing.repair import finish
 from anonymip.problem import Problem, are_diverse
+from anonymip.recodings.rules.diversity import of_rows
 from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
@@ -75,9 +76,9 @@ def anatomy(problem: Problem, *, budget: Budget | None = None, seed: int = 0) ->
 def different_values(problem: Problem, method: str) -> int:
     """Return how many records of different sensitive values make a diverse group.
 
-    Raises InputError if the problem asks for no diversity.
+    Raises InputError if the problem asks for no diversity of rows: units are none.
     """
-    diversity = problem.diversity
+    diversity = of_rows(problem.diversity)
     if diversity is None:
         raise InputError(
             f"method {method} makes classes diverse, and no diversity is asked for",

@@ -39,7 +39,7 @@ from anonymip.tolerances import LOSS_ABSOLUTE
 class MatchingExchange:
     """The exchange of whole matchings of regular covers of one problem.
 
-    `terms, states`: of its loss; None where it has no tables. `costs`: (n, n) memory of the cost of
+    `states`: of the sets, for its loss; None where it has no tables. `costs`: (n, n) memory of the cost of
     each set with each original. `rng`: draws the decompositions.
     """
 
@@ -170,11 +170,11 @@ def swap_matches(
     members = np.full((n, largest), -1, np.int32)
     inside = np.arange(largest) < cover.sizes[:, None]
     members[inside] = cover.members
-    states, spare = new_states(terms, largest), new_states(terms, largest)
+    states = new_states(terms, largest)
     sets = GrowingCover(members, cover.sizes.copy(), cover.degrees.copy(), cover.sizes.copy())
     order, gain = rng.permutation(n), np.zeros(1)
     table, weights = new_table(terms), np.empty(n)
-    step = partial(_swap, states, spare, sets, reciprocal, order, table, weights, gain)
+    step = partial(_swap, states, sets, reciprocal, order, table, weights, gain)
     stopped = run_over(step, n, budget, "swapping matches", first=10)
     return Cover(cover.start, members[inside]), float(gain[0]), stopped
 
@@ -182,7 +182,6 @@ def swap_matches(
 @kernel
 def _swap(
     states: SetStates,
-    spare: SetStates,
     cover: GrowingCover,
     reciprocal: bool,
     order: Ints,
@@ -220,11 +219,11 @@ def _swap(
                     if not covers(cover, j, coming) or covers(cover, j, leaving):
                         continue
                     # By how much the losses fall if the two sets exchange originals.
-                    found = _fall(spare, cover, i, leaving, coming)
-                    found += _fall(spare, cover, j, coming, leaving)
+                    found = _fall(states, cover, i, leaving, coming)
+                    found += _fall(states, cover, j, coming, leaving)
                     if reciprocal:
-                        found += _fall(spare, cover, leaving, i, j)
-                        found += _fall(spare, cover, coming, j, i)
+                        found += _fall(states, cover, leaving, i, j)
+                        found += _fall(states, cover, coming, j, i)
                     if found > best:
                         best, first, second = found, coming, j
             # Sets i and `second` exchange originals: sizes stay, and in how many sets each one is.
@@ -238,12 +237,13 @@ def _swap(
 
 
 @kernel
-def _fall(spare: SetStates, cover: GrowingCover, i: int, old: int, new: int) -> float:
+def _fall(states: SetStates, cover: GrowingCover, i: int, old: int, new: int) -> float:
     """Return by how much the loss of one set falls if a member is replaced."""
     held = cover.members[i, : cover.sizes[i]].copy()
-    # All in one place of the spare states: what is not comparable to others cancels out.
-    rebuild(spare, 0, held)
-    before = set_loss(spare, 0)
+    # All in the place of the first set, which is made anew before it is read: what is not comparable
+    # to others cancels out.
+    rebuild(states, 0, held)
+    before = set_loss(states, 0)
     held[held == old] = new
-    rebuild(spare, 0, held)
-    return before - set_loss(spare, 0)
+    rebuild(states, 0, held)
+    return before - set_loss(states, 0)

@@ -88,7 +88,9 @@ def reassign(
         )
     if patience < 1:
         raise InputError(f"patience is {patience}", remedy="Give at least 1")
-    whole = not recoding.reciprocal and recoding.degrees is None and problem.diversity is None
+    sizes = recoding.sizes(problem)
+    # Of a regular cover whole matchings are exchanged, under a diversity too.
+    whole = not recoding.reciprocal and sizes.min() == sizes.max()
     if whole and problem.n > NUMBERS.all_pairs:
         parts = argument("options", {"part": 1000}, option="--option reassign.part=1000")
         raise InputError(

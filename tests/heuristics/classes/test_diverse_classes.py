@@ -21,6 +21,7 @@ from anonymip import (
     NoSolution,
     Problem,
     Stopped,
+    solve,
 )
 from anonymip.heuristics.classes.anatomy import anatomy
 from anonymip.heuristics.classes.hilbert_diversity import hilbert_diversity
@@ -114,6 +115,21 @@ def test_distinct_values_are_enough() -> None:
         assert all(
             len({"xxxxxxyyyzzz"[i] for i in group}) == 3 for group in groups(method(problem))
         )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_units_are_counted_beside_a_diversity_and_are_none(method: Any) -> None:
+    """Persons of two rows each: l = 2 asks for two values, k for three persons; k alone is none."""
+    persons = np.arange(24) // 2
+    frame = pd.DataFrame({"age": range(24), "ill": list("xyyx") * 6, "person": persons})
+    data = Microdata(frame, (Attribute("age"),), sensitive=("ill",), unit="person")
+    problem = Problem(data, 3, diversity=Diversity(2))
+    for found in (method(problem), solve(problem, method.__name__.replace("_", "-"))):
+        for group in groups(found):
+            assert len(set(frame["person"][group])) >= 3
+            assert 2 * max(Counter(frame["ill"][group]).values()) <= len(group)
+    with pytest.raises(InputError, match="no diversity is asked for"):
+        method(problem.replace(diversity=None))
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -271,8 +271,16 @@ def test_what_is_refused() -> None:
         reassign(problem, start=Cover.of([[i] for i in range(20)]))
 
 
-def test_tables_too_large_for_all_pairs_are_refused_at_once() -> None:
-    """Before a start is computed; the remedy is to work on parts."""
-    problem = Problem(census(20_001, 2, seed=0), 3, Freeform())
+@pytest.mark.parametrize(
+    ("degrees", "diversity"), [(None, None), ((3,) * 20_001, None), (None, Diversity(distinct=2))]
+)
+def test_tables_too_large_for_all_pairs_are_refused_at_once(
+    degrees: tuple[int, ...] | None, diversity: Diversity | None
+) -> None:
+    """Before a start is computed, if its sets will have one size; the remedy is to work on parts."""
+    data = census(20_001, 2, seed=0)
+    frame = data.frame.assign(s=np.arange(data.n) % 2)
+    data = Microdata(frame, data.attributes, sensitive=("s",))
+    problem = Problem(data, 3, Freeform(degrees=degrees), diversity=diversity)
     with pytest.raises(InputError, match=r"20,001 records.*'part': 1000"):
-        reassign(problem)
+        reassign(problem, from_method="ring", budget=Budget(deadline=time.monotonic() - 1.0))
