@@ -39,8 +39,8 @@ from anonymip.tolerances import LOSS_ABSOLUTE
 class MatchingExchange:
     """The exchange of whole matchings of regular covers of one problem.
 
-    `states`: of the sets, for its loss; None where it has no tables. `costs`: (n, n) memory of the cost of
-    each set with each original. `rng`: draws the decompositions.
+    `states`: of the sets, for its loss; None where it has no tables. `costs`: (n, n) memory of the
+    cost of each set with each original. `rng`: draws the decompositions.
     """
 
     problem: Problem
@@ -240,8 +240,8 @@ def _swap(
 def _fall(states: SetStates, cover: GrowingCover, i: int, old: int, new: int) -> float:
     """Return by how much the loss of one set falls if a member is replaced."""
     held = cover.members[i, : cover.sizes[i]].copy()
-    # All in the place of the first set, which is made anew before it is read: what is not comparable
-    # to others cancels out.
+    # All in the place of the first set, which is made anew before it is read: what is not
+    # comparable to others cancels out.
     rebuild(states, 0, held)
     before = set_loss(states, 0)
     held[held == old] = new

@@ -262,21 +262,19 @@ class _Run:
 
     def _more(self, found: Solution, effort: str, *, trials: int = 0) -> Solution:
         """Return what becomes of a release that an effort has told of already."""
-        assert isinstance(found.assignment, Classes)
         labels, stopped, remark = _improved(
-            self.problem, found.assignment.labels, effort, self.budget, self.seed, trials
+            self.problem, assigned_labels(found), effort, self.budget, self.seed, trials
         )
         return self._better(found, labels, stopped, (*found.trace, remark))
 
     def _iterate(self, first: Solution, effort: str, *, anneals: bool = True) -> Solution:
         """Return what the trials of an effort make of a release, and annealing between them."""
-        if not self.options["trials"] or not has_kernels(self.problem):
+        if not self.options["trials"] or not self.problem.compiled.has_tables:
             return first
-        assert isinstance(first.assignment, Classes)
         steps = iterated_steps(effort, self.problem.n)
         labels, stopped, remark = iterate_classes(
             self.problem,
-            first.assignment.labels,
+            assigned_labels(first),
             # Classes out of a program gain less than 0.1 % by the others.
             steps=steps if anneals or effort != EFFORTS[-1] else 2 * steps // 3,
             budget=self.budget,
@@ -303,16 +301,7 @@ class _Run:
         if solution.objective <= first.objective:
             return solution
         # Only rounding gets here, where nothing was gained.
-        return Solution.of(
-            self.problem,
-            first.assignment,
-            method="local-search",
-            stopped=stopped or Stopped.HEURISTIC,
-            options=self.options,
-            seconds=self.watch.seconds,
-            seed=self.seed,
-            trace=trace,
-        )
+        return retold(solution, self.problem, first.assignment)
 
     def from_best(
         self, firsts: Iterator[Solution], weighed: Callable[[], Solution | None]
@@ -409,13 +398,9 @@ def _improved(
     seed: int,
     trials: int,
 ) -> tuple[Ints, Stopped | None, str]:
-    if has_kernels(problem):
+    # The kernels know all rules, and losses with tables.
+    if problem.compiled.has_tables:
         return improve_classes(problem, labels, effort, budget, seed, trials=trials)
     if are_squared(problem):
         return improve_squared_errors(problem, labels, effort, budget, seed)
     return improve_in_batches(problem, labels, effort, budget)
-
-
-def has_kernels(problem: Problem) -> bool:
-    """Return whether the kernels know the loss of a problem; they know all rules."""
-    return problem.compiled.has_tables

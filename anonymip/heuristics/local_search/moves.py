@@ -106,29 +106,21 @@ def _best_cut(rules: ClassRules, current: CurrentClasses, work: MoveWork, label:
         if at < rules.k:
             continue
         begin = part_of(rules, at, changed_loss(rules, work.other, -1, -1))
-        if rules.summed:
-            gain = gain_of(rules, old, 0.0, begin, work.ends[at])
-        else:
-            gain = gain_of(rules, old, old, begin, work.ends[at])
+        gain = gain_of(rules, old, 0.0 if rules.summed else old, begin, work.ends[at])
         # The diversity is asked only of cuts that would be the best.
         if gain <= best:
             continue
-        if rules.diversity.values.shape[1] > 0 and not (
-            may_be_diverse(rules.diversity, work.other.counts, 0, at, at)
-            and _diverse_end(rules, work, at, size)
-        ):
-            continue
+        if rules.diversity.values.shape[1] > 0:
+            if not may_be_diverse(rules.diversity, work.other.counts, 0, at, at):
+                continue
+            # The first view is free to show the rows from there on.
+            clear_view(rules, view)
+            for end in range(at, size):
+                put_in_view(rules, view, work.order[end], 1)
+            if not may_be_diverse(rules.diversity, view.counts, 0, size - at, size - at):
+                continue
         best, cut = gain, at
     return cut
-
-
-@kernel
-def _diverse_end(rules: ClassRules, work: MoveWork, begin: int, size: int) -> bool:
-    """Return whether the rows from a place on are diverse; the first view is used for it."""
-    clear_view(rules, work.one)
-    for at in range(begin, size):
-        put_in_view(rules, work.one, work.order[at], 1)
-    return may_be_diverse(rules.diversity, work.one.counts, 0, size - begin, size - begin)
 
 
 @kernel
@@ -366,18 +358,14 @@ def best_move(
 
 @kernel
 def _merge_gain(rules: ClassRules, work: MoveWork, old: float, other_old: float) -> float:
-    """Return what one class of two gains; a monotone loss gains nothing by that."""
+    """Return what one class of two gains; a monotone loss gains nothing by that.
+
+    The first view then shows both classes together.
+    """
     one, other = work.one, work.other
-    entries = one.totals[0]
     for at in range(other.totals[0]):
         put_in_view(rules, one, other.types[at], other.copies[at])
     new = part_of(rules, one.totals[1], changed_loss(rules, one, -1, -1))
-    # The merged view is not needed any more: the class is shown again.
-    row_types = one.types[:entries].copy()
-    copies = one.copies[:entries].copy()
-    clear_view(rules, one)
-    for at in range(entries):
-        put_in_view(rules, one, row_types[at], copies[at])
     if rules.summed:
         return gain_of(rules, old, other_old, new, 0.0)
     return gain_of(rules, old, other_old, new, new) if new < max(old, other_old) else 0.0

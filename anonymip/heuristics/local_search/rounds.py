@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from anonymip.heuristics.local_search.moves import (
     take_in,
 )
 from anonymip.heuristics.local_search.trials import (
-    Visits,
+    hand_over,
     new_trials_work,
     trials_step,
     weight_of,
@@ -54,33 +54,22 @@ _STEPS, _STEPS_A_RECORD, _MANY = 300_000_000, 36_000, 150_000
 _STEPS_LESS = 4_600
 
 
-class WorkLimits(NamedTuple):
-    """What ends the search.
-
-    `share`: steps, as a multiple of those above. `idle`: a round that gains less than this share of
-    the loss is idle.
-    """
-
-    share: float
-    idle: float
-
-
-#: Of each effort. The steps that `normal` leaves out gain 0.5 % on Adult with k = 5, in a third of
-#: the time.
-LIMITS: Mapping[str, WorkLimits] = MappingProxyType(
-    {
-        "quick": WorkLimits(0.2, 1e-3),
-        "normal": WorkLimits(0.7, 1e-3),
-        "thorough": WorkLimits(60.0, 2e-4),
-    }
-)
+#: What ends the search of each effort: steps, as a multiple of those above. Those that `normal`
+#: leaves out gain 0.5 % on Adult with k = 5, in a third of the time.
+_SHARES = MappingProxyType({"quick": 0.2, "normal": 0.7, "thorough": 60.0})
+#: A round that gains less than this share of the loss is idle.
+_IDLE = MappingProxyType({"quick": 1e-3, "normal": 1e-3, "thorough": 2e-4})
+#: Neighbours of a class that moves look at, and sweeps of moves before they are looked up again.
+_NEIGHBOURS, _SWEEPS = 10, 6
+#: Steps that finding one neighbour of a class takes for each coordinate, as it was measured.
+_STEPS_A_NEIGHBOUR = 12
 
 
 def most_steps(effort: str, n: int) -> int:
     """Return the steps that the search of n records may take."""
     few = min(n, _MANY)
     steps = few * _STEPS_A_RECORD - (n - few) * _STEPS_LESS
-    return int(LIMITS[effort].share * (_STEPS + max(0, steps)))
+    return int(_SHARES[effort] * (_STEPS + max(0, steps)))
 
 
 #: Values of a set attribute share so many coordinates: a tree is no help in hundreds of them.
@@ -144,19 +133,6 @@ def _add_up(points: Floats, current: CurrentClasses, labels: Ints, centres: Floa
             for d in range(points.shape[1]):
                 centres[at, d] += share * points[current.types[entry], d]
             entry = current.following[entry]
-
-
-@dataclass(frozen=True)
-class SearchNumbers:
-    """The numbers that steer moves."""
-
-    neighbours: int = 10  # of a class that moves look at
-    sweeps: int = 6  # sweeps of moves before the neighbours are looked up again
-    #: Steps that finding one neighbour of a class takes for each coordinate, as it was measured.
-    steps_a_neighbour: int = 12
-
-
-NUMBERS = SearchNumbers()
 
 
 def improve_classes(
@@ -261,7 +237,7 @@ class _Rounds:
     def move(self, effort: str) -> tuple[Stopped | None, str]:
         """Make moves until a round gains little; return why they stopped early, and a remark."""
         self._work.steps[1] = most_steps(effort, self._n)
-        idle, gain = LIMITS[effort].idle, np.inf
+        idle, gain = _IDLE[effort], np.inf
         self._stopped = self._budget.stop_reason()
         loss = self.loss
         while self._stopped is None and not self._spent and gain > idle:
@@ -294,7 +270,8 @@ class _Rounds:
         )
         self.state = replace(self.state, current=current)
         random = self._random
-        visits = Visits.of(self.state.rules.k, visited is not None)
+        widest = ITERATED.widest * self.state.rules.k
+        room_visited = 0 if visited is None else ITERATED.visited
         labels, best, largest = given, self.standing, 0.0
         mean, made = best[0] / max(1, len(self.state.living())), 1
         if not self.state.rules.summed:
@@ -306,7 +283,7 @@ class _Rounds:
         self._stopped = self._budget.stop_reason()
         while self._stopped is None and not self._spent and made:
             self._weigh_stars()
-            middles = self._small(visits.widest)
+            middles = self._small(widest)
             lenders = self._lenders()
             if len(middles) < (1 if lenders.shape[1] else 2):
                 break
@@ -317,10 +294,12 @@ class _Rounds:
                 living = self.state.living()
                 among = np.union1d(middles, living[current.following[current.head[living]] < 0])
             near = self._neighbours(among, ITERATED.neighbours)
-            trials = new_trials_work(self._points, near, middles, largest, lenders, random, visits)
+            trials = new_trials_work(
+                *(self._points, near, middles, largest, lenders, random, widest, room_visited)
+            )
             left = 1.0 - self._work.steps[0] / steps
             self._stopped = self._in_steps(
-                *(trials_step, trials, visits.widest, heat * mean * left),
+                *(trials_step, trials, widest, heat * mean * left),
                 total=len(trials.draws),
                 phase="trials",
                 first=10,
@@ -330,7 +309,7 @@ class _Rounds:
             if self.standing < best:
                 best, labels = self.standing, self.state.labels()
             if visited is not None:
-                visits.hand_over(trials, self.state, visited)
+                hand_over(trials, self.state, visited)
         return labels, best, self._stopped
 
     def anneal(
@@ -343,7 +322,7 @@ class _Rounds:
         state, points = self.state, self._points
         # A class that holds a copy of each type; -1 for none.
         near, home = near_types(points), state.labels()[state.records[state.first[:-1]]]
-        self._work.steps[0] += NUMBERS.steps_a_neighbour * near.size * points.shape[1]
+        self._work.steps[0] += _STEPS_A_NEIGHBOUR * near.size * points.shape[1]
         self._work.steps[1] = int(ANNEALING.changes * steps)
         self._stopped = self._budget.stop_reason()
         while self._stopped is None and not self._spent:
@@ -359,7 +338,7 @@ class _Rounds:
             self.done += int(annealing.made[0])
         self._work.steps[1] = steps
         gain = np.inf
-        while self._stopped is None and not self._spent and gain > LIMITS[EFFORTS[-1]].idle:
+        while self._stopped is None and not self._spent and gain > _IDLE[EFFORTS[-1]]:
             before = self.loss
             self._stopped = self._round()
             gain = (before - self.loss) / abs(before) if before else 0.0
@@ -412,10 +391,10 @@ class _Rounds:
 
     def _round(self) -> Stopped | None:
         """Look up the neighbours, and sweep over all classes while that gains."""
-        near = self._neighbours(self.state.living(), NUMBERS.neighbours)
+        near = self._neighbours(self.state.living(), _NEIGHBOURS)
         self._work.checked[:] = -1
         self._weigh_stars()
-        for _ in range(NUMBERS.sweeps):
+        for _ in range(_SWEEPS):
             before = self._work.gain[0]
             classes = int(self.state.current.cursor[CLASSES])
             stopped = self._in_steps(
@@ -430,7 +409,7 @@ class _Rounds:
         near = np.full((len(self.state.current.sizes), wanted), -1, np.int64)
         centres = centres_of(self._points, self.state.current, living)
         found = nearest_classes(centres, living, centres, wanted + 1)
-        self._work.steps[0] += NUMBERS.steps_a_neighbour * found.size * centres.shape[1]
+        self._work.steps[0] += _STEPS_A_NEIGHBOUR * found.size * centres.shape[1]
         # A class is mostly the first of its own neighbours; twins may come before it.
         own = found == living[:, None]
         own[~own.any(axis=1), -1] = True
@@ -446,7 +425,7 @@ class _Rounds:
         row_types = np.flatnonzero(state.current.suppressed)
         living = state.living()
         centres = centres_of(self._points, state.current, living)
-        near = nearest_classes(centres, living, self._points[row_types], NUMBERS.neighbours)
+        near = nearest_classes(centres, living, self._points[row_types], _NEIGHBOURS)
         take_in(state.rules, state.current, self._work, row_types, near)
 
     def _lenders(self) -> Ints:

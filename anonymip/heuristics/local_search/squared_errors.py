@@ -14,7 +14,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Annotated
 
 import numpy as np
@@ -32,32 +32,19 @@ from anonymip.runtime.packed import Packed
 from anonymip.runtime.stepping import run_in_steps
 from anonymip.status import Stopped
 
+# The numbers that steer the search were chosen by the benchmark of microaggregation.
 
-@dataclass(frozen=True)
-class Numbers:
-    """The numbers that steer the search, chosen by the benchmark of microaggregation."""
-
-    #: Nearest records, whose classes a record may move to.
-    near: int = 16
-    #: Classes that are made again together: at least
-    fewest: int = 2
-    #: and at most.
-    most: int = 6
-    #: Gains below this share of a class's loss are rounding.
-    gain: float = 1e-9
-    #: Rounds, for each record, and in all at most: of a table of 1,000 records and ten attributes
-    #: 65,000 take 2 s with k = 3, and a third of that 7 s with k = 10, where they are a third.
-    rounds: dict[str, tuple[int, int]] = field(
-        default_factory=lambda: {
-            "quick": (2, 10_000),
-            "normal": (60, 150_000),
-            "thorough": (600, 1_500_000),
-        }
-    )
-
-
-NUMBERS = Numbers()
-_GAIN, _FEWEST, _MOST = NUMBERS.gain, NUMBERS.fewest, NUMBERS.most
+#: Nearest records, whose classes a record may move to.
+_NEAR = 16
+#: Classes that are made again together, at least and at most.
+_FEWEST, _MOST = 2, 6
+#: Gains below this share of a class's loss are rounding.
+_GAIN = 1e-9
+#: Rounds, for each record, and in all at most: of a table of 1,000 records and ten attributes
+#: 65,000 take 2 s with k = 3, and a third of that 7 s with k = 10, where they are a third.
+_ROUNDS = MappingProxyType(
+    {"quick": (2, 10_000), "normal": (60, 150_000), "thorough": (600, 1_500_000)}
+)
 #: Records looked at between two questions whether time is left, and in a round, times all.
 _LOOKED_AT, _LOOKS = 2_000, 10
 #: Random numbers that a round takes.
@@ -388,7 +375,7 @@ def improve_squared_errors(
     while stopped is None and settle(classes, work, problem.k, _LOOKED_AT):
         stopped = budget.stop_reason()
     work.is_touched[:] = False
-    each, most = NUMBERS.rounds[effort]
+    each, most = _ROUNDS[effort]
     random, rounds = np.random.default_rng(seed), min(each * len(kept), most)
     # What a round takes grows with the classes.
     rounds, done = rounds * 3 // max(3, problem.k), 0
@@ -425,7 +412,7 @@ def _start(points: Floats, labels: Ints, k: int) -> tuple[SquaredClasses, Square
         widest = int(points[group].var(axis=0).argmax())
         ordered = group[np.argsort(points[group, widest], kind="stable")]
         to_halve += [ordered[: len(group) // 2], ordered[len(group) // 2 :]]
-    near = np.asarray(cKDTree(points).query(points, k=min(n, NUMBERS.near + 1))[1])
+    near = np.asarray(cKDTree(points).query(points, k=min(n, _NEAR + 1))[1])
     count = max(len(groups), n // k)
     classes = SquaredClasses.of_sizes(
         n=n, count=count, k=k, m=m, points=points, near=np.ascontiguousarray(near[:, 1:], np.int64)

@@ -6,7 +6,7 @@ rows that repeat, the classes along that line that lose least where each may bor
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 
@@ -69,41 +69,19 @@ class TrialsWork(Packed):
     #: Their rows, and where they lie on the line.
     types: Annotated[Ints, "rows"]
     keys: Annotated[Floats, "rows"]
-    #: (classes, rows) types of the rows of the last classes visited, and (classes,) how many.
-    visited: Ints
-    sizes: Ints
-    counts: Annotated[Ints, "3"]  # trials made, trials kept, classes visited
+    #: Types of the rows of the last classes visited, and how many; no places where none is wanted.
+    visited: Annotated[Ints, "room, widest"]
+    sizes: Annotated[Ints, "room"]
+    counts: Annotated[Ints, "2"]  # trials made, classes visited
 
 
-class Visits(NamedTuple):
-    """The classes visited last.
-
-    `rows, sizes`: (classes, rows) types of their rows, and (classes,) how many.
-    """
-
-    rows: Ints
-    sizes: Ints
-
-    @classmethod
-    def of(cls, k: int, wanted: bool) -> Visits:
-        """Return room for the classes visited, or none."""
-        room = ITERATED.visited if wanted else 0
-        return cls(np.zeros((room, ITERATED.widest * k), np.int64), np.zeros(room, np.int64))
-
-    @property
-    def widest(self) -> int:
-        """Rows of a class that is taken apart, at most."""
-        return self.rows.shape[1]
-
-    def hand_over(
-        self, trials: TrialsWork, state: CurrentRelease, visited: dict[bytes, Ints]
-    ) -> None:
-        """Write the records of the classes of these trials by themselves, the oldest forgotten."""
-        for at in range(min(int(trials.counts[2]), len(self.rows))):
-            row_types = np.sort(self.rows[at, : self.sizes[at]])
-            visited[row_types.tobytes()] = state.records[state.first[row_types]]
-        for key in list(visited)[: max(0, len(visited) - ITERATED.visited)]:
-            del visited[key]
+def hand_over(trials: TrialsWork, state: CurrentRelease, visited: dict[bytes, Ints]) -> None:
+    """Write the records of the classes visited last by themselves, the oldest forgotten."""
+    for at in range(min(int(trials.counts[1]), len(trials.visited))):
+        row_types = np.sort(trials.visited[at, : trials.sizes[at]])
+        visited[row_types.tobytes()] = state.records[state.first[row_types]]
+    for key in list(visited)[: max(0, len(visited) - ITERATED.visited)]:
+        del visited[key]
 
 
 def new_trials_work(
@@ -113,13 +91,19 @@ def new_trials_work(
     largest: float,
     lenders: Ints,
     random: np.random.Generator,
-    visits: Visits,
+    widest: int,
+    room: int,
 ) -> TrialsWork:
-    """Return the workspace of the next trials, which are drawn."""
+    """Return the workspace of the next trials, which are drawn.
+
+    `widest`: rows of a class that is taken apart, at most. `room`: for classes visited.
+    """
     numbers, d = ITERATED, points.shape[1]
-    trials, rows = max(numbers.trials, len(middles)), numbers.most * visits.widest
+    trials = max(numbers.trials, len(middles))
     return TrialsWork.of_sizes(
-        rows=rows,
+        rows=numbers.most * widest,
+        widest=widest,
+        room=room,
         points=points,
         neighbours=neighbours,
         middles=middles,
@@ -127,8 +111,6 @@ def new_trials_work(
         lenders=lenders,
         draws=np.concatenate([random.normal(size=(trials, d)), random.random((trials, 3))], axis=1),
         most=numbers.most,
-        visited=visits.rows,
-        sizes=visits.sizes,
     )
 
 
@@ -455,7 +437,7 @@ def _remember(current: CurrentClasses, trials: TrialsWork) -> None:
             continue
         if current.sizes[label] > trials.visited.shape[1]:
             continue
-        place, size = trials.counts[2] % len(trials.visited), 0
+        place, size = trials.counts[1] % len(trials.visited), 0
         entry = current.head[label]
         while entry >= 0:
             for _ in range(current.copies[entry]):
@@ -463,7 +445,7 @@ def _remember(current: CurrentClasses, trials: TrialsWork) -> None:
                 size += 1
             entry = current.following[entry]
         trials.sizes[place] = size
-        trials.counts[2] += 1
+        trials.counts[1] += 1
 
 
 @kernel
@@ -522,7 +504,6 @@ def trials_step(
         if gain > heat * np.log(trials.draws[trial, most]) or current.cursor[NOTED] == len(
             current.notes
         ):
-            trials.counts[1] += 1
             work.gain[0] = gained + gain
         else:
             work.gain[0] = gained

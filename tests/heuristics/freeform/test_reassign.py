@@ -277,7 +277,7 @@ def test_what_is_refused() -> None:
 def test_tables_too_large_for_all_pairs_are_refused_at_once(
     degrees: tuple[int, ...] | None, diversity: Diversity | None
 ) -> None:
-    """Before a start is computed, if its sets will have one size; the remedy is to work on parts."""
+    """Before a start is made, if its sets will have one size; the remedy is to work on parts."""
     data = census(20_001, 2, seed=0)
     frame = data.frame.assign(s=np.arange(data.n) % 2)
     data = Microdata(frame, data.attributes, sensitive=("s",))
