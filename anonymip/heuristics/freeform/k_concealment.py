@@ -33,7 +33,6 @@ from anonymip.solution import Solution
 from anonymip.status import Stopped
 
 _JOINS = ("increase", "loss")
-_PHASES = ("expanding records", "covering originals", "making matches effective")
 
 
 def k_concealment(
@@ -94,8 +93,8 @@ class Growth:
 
     def run(self, budget: Budget) -> Stopped | None:
         """Grow until every original has k effective matches; return why it stopped earlier."""
-        for phase, work in zip(_PHASES, (self.expand, self.hide, self._connect), strict=True):
-            stopped = work(budget, phase)
+        for work in (self.expand, self.hide, self._connect):
+            stopped = work(budget)
             if stopped is not None:
                 return stopped
         return None
@@ -119,19 +118,23 @@ class Growth:
                 take(self._states, i, record)
                 widen(self._cells, i, record)
 
-    def expand(self, budget: Budget, phase: str = _PHASES[0]) -> Stopped | None:
+    def expand(self, budget: Budget) -> Stopped | None:
         """Let published records take in the k - 1 originals that cost them least, one by one."""
         table, weights = new_table(self._states.terms), np.empty(self._n)
         step = partial(_expand, self._states, self._cells, self._k, self._losses, table, weights)
-        return run_over(lambda *records: _check(step(*records)), self._n, budget, phase)
+        return run_over(
+            lambda *records: _check(step(*records)), self._n, budget, "expanding records"
+        )
 
-    def hide(self, budget: Budget, phase: str = _PHASES[1]) -> Stopped | None:
+    def hide(self, budget: Budget) -> Stopped | None:
         """Let k published records take in each original, those that it costs least."""
         step = partial(
             _hide,
             *(self._states, self._cells, self._k, self._losses, self._by_loss, np.empty(self._n)),
         )
-        return run_over(lambda *records: _check(step(*records)), self._n, budget, phase)
+        return run_over(
+            lambda *records: _check(step(*records)), self._n, budget, "covering originals"
+        )
 
     def reach(self, wide: Ints, budget: Budget) -> Stopped | None:
         """Let published records take in one original each, so that a way leads from all to `wide`.
@@ -157,7 +160,7 @@ class Growth:
             budget.report("leading ways to wide records", done=done, total=self._n)
         return None
 
-    def _connect(self, budget: Budget, phase: str) -> Stopped | None:
+    def _connect(self, budget: Budget) -> Stopped | None:
         self._rows = [self._row(i) for i in range(self._n)]
         component = components(self.cover())
         for original in range(self._n):
@@ -177,7 +180,7 @@ class Growth:
                 widen(self._cells, original, others[best])
                 self._rows[original] = self._row(original)
                 component = components(self.cover())
-            budget.report(phase, done=original + 1, total=self._n)
+            budget.report("making matches effective", done=original + 1, total=self._n)
         return None
 
     def _row(self, i: int) -> Codes:

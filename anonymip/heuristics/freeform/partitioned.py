@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import signature
 from typing import Any, cast
@@ -34,10 +33,12 @@ def finish_cover(
     options: Mapping[str, object] | None = None,
     seed: int | None = None,
     trace: tuple[str, ...] = (),
+    looks: bool = False,
 ) -> Solution:
     """Return the solution of a cover, whose sets are as large as the recoding asks for.
 
-    Raises NoSolution if it breaks a limit or the diversity.
+    `looks`: whether the method looks at limits. Raises NoSolution if the cover breaks a limit or
+    the diversity.
     """
     try:
         return Solution.of(
@@ -53,6 +54,11 @@ def finish_cover(
     except InvalidAssignment as error:
         if not has_rules(problem):
             raise
+        if looks:
+            raise NoSolution(
+                f"{method} found no cover that keeps the limits: {error.message}",
+                remedy="Use freeform-mip, a smaller k or weaker limits",
+            ) from error
         raise NoSolution(
             f"{method} does not look at {named_rules(problem)}, and its sets break them: {error}",
             remedy="Use freeform-mip, equivalence classes, or loosen the rules",
@@ -80,8 +86,6 @@ def in_parts(method: Method) -> Method:
         seed: int = 0,
         **options: Any,
     ) -> Solution:
-        if part == 0 and jobs == 0:
-            return method(problem, budget=budget, seed=seed, **options)
         return solve_in_parts(
             problem,
             method if part == 0 else wrapped,
@@ -160,23 +164,16 @@ def solve_in_parts(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _PartTask:
-    """A part to solve: the method with its options, the problem of the part, and the seed."""
+#: What becomes of a part: its cover, records numbered within it; why it ended, what method, seed.
+_Solved = tuple[Cover, Stopped, str, int | None]
 
-    method: Method
-    problem: Problem
-    seed: int
 
-    def __call__(self, budget: Budget) -> tuple[Cover, Stopped, str, int | None]:
-        """Return the cover, records numbered within the part; why it ended, by what method, seed.
-
-        Without what the cover has worked out by now, which need not be sent.
-        """
-        found = self.method(self.problem, budget=budget, seed=self.seed)
-        cover = cast(Cover, found.assignment)
-        cover = Cover(cover.start, cover.members)
-        return cover, found.status.stopped, found.method, found.seed
+def _solve_part(solve: Callable[..., Solution], budget: Budget) -> _Solved:
+    """Return the cover of a part, without what it has worked out by now, which need not be sent."""
+    found = solve(budget=budget)
+    cover = cast(Cover, found.assignment)
+    cover = Cover(cover.start, cover.members)
+    return cover, found.status.stopped, found.method, found.seed
 
 
 def _parts(problem: Problem, part: int) -> list[Ints]:
@@ -196,14 +193,15 @@ def _parts(problem: Problem, part: int) -> list[Ints]:
 
 def _task(
     problem: Problem, records: Ints, method: Method, seed: int, options: dict[str, Any]
-) -> _PartTask:
+) -> Callable[[Budget], _Solved]:
     changes: dict[str, Any] = {"microdata": problem.microdata.take(records)}
     if isinstance(problem.recoding, Freeform):
         changes["recoding"] = problem.recoding.of_some(records)
     try:
-        return _PartTask(partial(method, **options), problem.replace(**changes), seed)
+        solve = partial(method, problem.replace(**changes), seed=seed, **options)
     except InputError as error:
         raise NoSolution(
             f"a part of {len(records)} records has no solution: {error.message}",
             remedy="Use larger parts",
         ) from error
+    return partial(_solve_part, solve)

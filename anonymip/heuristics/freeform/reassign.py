@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
+from pkgutil import resolve_name
 from types import MappingProxyType
 
 import numpy as np
@@ -23,15 +23,7 @@ from anonymip.solution import Solution
 from anonymip.status import Stopped
 
 #: Methods that can make the start.
-STARTS = MappingProxyType(
-    {
-        "greedy": "anonymip.heuristics.freeform.greedy:greedy",
-        "sort-greedy": "anonymip.heuristics.freeform.sort_greedy:sort_greedy",
-        "hungarian": "anonymip.heuristics.freeform.hungarian:hungarian",
-        "ring": "anonymip.heuristics.freeform.ring:ring",
-        "nh": "anonymip.heuristics.freeform.nh:nh",
-    }
-)
+STARTS = ("greedy", "sort-greedy", "hungarian", "ring", "nh")
 #: A pass that gains less than this share of the loss counts as one without gain: most is gained in
 #: the first passes, and the share falls from one to the next.
 _WORTH = MappingProxyType({"quick": 1e-2, "normal": 1e-3, "thorough": 0.0})
@@ -126,8 +118,8 @@ def _start(
         return Solution.of(problem, start, method="start")
     if from_method not in STARTS:
         raise unknown_name("from_method", from_method, STARTS)
-    module, _, name = STARTS[from_method].partition(":")
-    method: Callable[..., Solution] = getattr(importlib.import_module(module), name)
+    name = from_method.replace("-", "_")
+    method: Callable[..., Solution] = resolve_name(f"anonymip.heuristics.freeform.{name}:{name}")
     return method(problem, budget=budget.share(NUMBERS.improved_share), seed=seed)
 
 

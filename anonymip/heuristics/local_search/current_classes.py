@@ -59,18 +59,19 @@ class CurrentClasses(Packed):
     """The classes, each a list of entries: a type and how many copies of it."""
 
     #: (entries,) type, copies, and the next entry of the class; -1 ends a list.
-    types: Ints
-    copies: Ints
+    types: Annotated[Ints, "room"]
+    copies: Annotated[Ints, "room"]
     following: Ints
     #: (classes,) first entry, number of rows, record loss. Size 0: a number to be used again.
-    head: Ints
-    sizes: Ints
+    head: Annotated[Ints, "numbers", -1]
+    sizes: Annotated[Ints, "numbers"]
     losses: Annotated[Floats, "numbers"]
     changed: Annotated[Ints, "numbers", 1]  # clock of the last change
-    surplus: Ints  # (t,) class that holds copies of the type and nothing else; -1 if there is none
+    #: (t,) class that holds copies of the type and nothing else; -1 if there is none.
+    surplus: Annotated[Ints, "t", -1]
     suppressed: Ints  # (t,) copies without a class
     freed: Annotated[Ints, "numbers"]  # numbers to be used again
-    cursor: Ints  # (6,) see the constants above
+    cursor: Annotated[Ints, "6"]  # see the constants above
     #: What was changed, in order, so that it can be taken back; no places where that is not wanted.
     notes: Annotated[Ints, "0, 4"]
     old_losses: Annotated[Floats, "0"]
@@ -355,8 +356,8 @@ def update_class(rules: ClassRules, current: CurrentClasses, view: ClassView, la
         return
     row_type = current.types[entry]
     if rules.borrows and current.following[entry] < 0:
-        surplus = current.surplus[row_type]
-        if surplus >= 0 and surplus != label and is_surplus(current, surplus, row_type):
+        surplus = find_surplus(current, row_type)
+        if surplus >= 0 and surplus != label:
             copies = current.copies[entry]
             remove_copies(current, label, row_type, copies)
             _free(current, label)
@@ -364,29 +365,21 @@ def update_class(rules: ClassRules, current: CurrentClasses, view: ClassView, la
             _stamp(current, surplus)
             label = surplus
         else:
-            _note(current, _SURPLUS, row_type, surplus, 0)
+            _note(current, _SURPLUS, row_type, current.surplus[row_type], 0)
             current.surplus[row_type] = label
     show_class(rules, current, view, label)
     current.losses[label] = changed_loss(rules, view, -1, -1)
 
 
 @kernel
-def is_surplus(current: CurrentClasses, label: int, row_type: int) -> bool:
-    """Return whether a class holds copies of a type and nothing else."""
-    entry = current.head[label]
-    return bool(
-        current.sizes[label] > 0
-        and entry >= 0
-        and current.types[entry] == row_type
-        and current.following[entry] < 0
-    )
-
-
-@kernel
 def find_surplus(current: CurrentClasses, row_type: int) -> int:
     """Return the class that holds copies of a type and nothing else; -1 if there is none."""
-    surplus = current.surplus[row_type]
-    return surplus if surplus >= 0 and is_surplus(current, surplus, row_type) else -1
+    label = current.surplus[row_type]
+    if label < 0 or current.sizes[label] <= 0:
+        return -1
+    entry = current.head[label]
+    alone = entry >= 0 and current.types[entry] == row_type and current.following[entry] < 0
+    return label if alone else -1
 
 
 #: Class numbers beyond the most classes that there can be.
@@ -467,32 +460,23 @@ def _entries(labels: Ints, row_types: Ints, types: int) -> tuple[Ints, Ints, Int
 def _filled_lists(
     problem: Problem, held: Ints, label: Ints, copies: Ints, suppressed: Ints
 ) -> CurrentClasses:
-    n, entries = problem.n, len(held)
-    room, numbers = n + 4, n // problem.k + _SPARE_LABELS
-    count = int(label[-1]) + 1 if entries else 0
-    types, held_copies = np.zeros(room, np.int64), np.zeros(room, np.int64)
-    types[:entries], held_copies[:entries] = held, copies
-    following = np.arange(1, room + 1)
+    entries, count = len(held), int(label[-1]) + 1 if len(label) else 0
+    following = np.arange(1, problem.n + 5)
     following[-1] = -1
-    ends = np.flatnonzero(np.diff(label, append=-1) != 0)
-    following[ends] = -1
-    head, sizes = np.full(numbers, -1, np.int64), np.zeros(numbers, np.int64)
-    head[:count] = np.searchsorted(label, np.arange(count))
-    sizes[:count] = np.bincount(label, copies, count).astype(np.int64)
-    cursor = np.zeros(6, np.int64)
-    cursor[CLASSES], cursor[FREE_ENTRY], cursor[CLOCK] = count, entries, 1
-    cursor[SUPPRESSED_COPIES] = suppressed.sum()
-    return CurrentClasses.of_sizes(
-        numbers=numbers,
-        types=types,
-        copies=held_copies,
+    following[np.flatnonzero(np.diff(label, append=-1) != 0)] = -1
+    current = CurrentClasses.of_sizes(
+        numbers=problem.n // problem.k + _SPARE_LABELS,
+        room=len(following),
+        t=len(suppressed),
         following=following,
-        head=head,
-        sizes=sizes,
-        surplus=np.full(len(suppressed), -1, np.int64),
         suppressed=suppressed,
-        cursor=cursor,
     )
+    current.types[:entries], current.copies[:entries] = held, copies
+    current.head[:count] = np.searchsorted(label, np.arange(count))
+    current.sizes[:count] = np.bincount(label, copies, count).astype(np.int64)
+    current.cursor[[CLASSES, FREE_ENTRY, CLOCK]] = count, entries, 1
+    current.cursor[SUPPRESSED_COPIES] = suppressed.sum()
+    return current
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -259,21 +259,13 @@ def fill_up(cover: GrowingCover, weights: PairWeights, search: PathSearch, reach
 
 
 @kernel
-def _keep_limits(cover: GrowingCover, weights: PairWeights, i: int) -> bool:
-    """Bring the state of a set up to date and return whether it keeps the limits."""
-    rebuild(weights.states, i, cover.members[i, : cover.sizes[i]])
-    return set_loss(weights.states, i) < np.inf
-
-
-@kernel
-def _all_keep_limits(
-    cover: GrowingCover, weights: PairWeights, one: int, other: int, near: int, far: int
-) -> bool:
-    """Bring the states of four sets up to date and return whether all keep the limits."""
-    kept = _keep_limits(cover, weights, one)
-    kept = _keep_limits(cover, weights, other) and kept
-    kept = _keep_limits(cover, weights, near) and kept
-    return _keep_limits(cover, weights, far) and kept
+def _keep_limits(cover: GrowingCover, weights: PairWeights, sets: tuple[Any, ...]) -> bool:
+    """Bring the states of some sets up to date and return whether all keep the limits."""
+    kept = True
+    for i in sets:
+        rebuild(weights.states, i, cover.members[i, : cover.sizes[i]])
+        kept = set_loss(weights.states, i) < np.inf and kept
+    return kept
 
 
 @kernel
@@ -286,12 +278,13 @@ def _try_exchange(
     join(cover, other, far)
     if not weights.limited:
         return True
-    kept = _all_keep_limits(cover, weights, one, other, near, far)
+    sets = (one, other, near, np.int64(far))  # of one type, as kernels go through them
+    kept = _keep_limits(cover, weights, sets)
     if not kept:
         separate(cover, one, near)
         separate(cover, other, far)
         join(cover, near, far)
-        _all_keep_limits(cover, weights, one, other, near, far)
+        _keep_limits(cover, weights, sets)
     return kept
 
 
@@ -303,12 +296,10 @@ def _exchange(cover: GrowingCover, weights: PairWeights, one: int, other: int) -
         join(cover, one, other)
         if not weights.limited:
             return True
-        kept = _keep_limits(cover, weights, one)
-        if _keep_limits(cover, weights, other) and kept:
+        if _keep_limits(cover, weights, (one, other)):
             return True
         separate(cover, one, other)
-        _keep_limits(cover, weights, one)
-        _keep_limits(cover, weights, other)
+        _keep_limits(cover, weights, (one, other))
     for distance in range(1, n):
         near = (one + distance) % n
         if near == other or covers(cover, one, near):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.assignments import Assignment
-from anonymip.errors import InputError, InvalidAssignment, NoSolution, argument
+from anonymip.assignments import Cover
+from anonymip.errors import InputError, NoSolution, argument
 from anonymip.heuristics.freeform.nh import nh
+from anonymip.heuristics.freeform.partitioned import finish_cover
 from anonymip.heuristics.freeform.ring import ring
 from anonymip.heuristics.freeform.rounds.growing_cover import (
     GrowingCover,
@@ -96,7 +97,7 @@ class Rounds:
     budget: Budget
     sort_greedy: Callable[..., Solution]  # the method of that name, one of the cheap starts
     #: The cheap start, its loss, and what it is, once it is found.
-    start: tuple[Assignment, float, str] | None = None
+    start: tuple[Cover, float, str] | None = None
 
     @classmethod
     def of(
@@ -179,13 +180,14 @@ class Rounds:
         losses = np.empty(self.problem.n)
         if not len(self.weights.matrix):
             fill_losses(self.weights.states, losses)
-        for published, sets in self._sets_by_size() if len(self.weights.matrix) else ():
+            return losses
+        for size in np.unique(self.cover.sizes):
+            published = np.flatnonzero(self.cover.sizes == size)
+            sets = self.order[self.cover.members[published, :size]]
             losses[published] = record_losses(self.problem, sets)
         return losses
 
-    def finish(
-        self, stopped: Stopped | None, options: Mapping[str, object], trace: tuple[str, ...] = ()
-    ) -> Solution:
+    def finish(self, stopped: Stopped | None, options: Mapping[str, object]) -> Solution:
         """Complete the cover and return the solution; a cheap start if it loses less.
 
         Raises NoSolution if no cover is found that has the degrees and keeps the limits.
@@ -195,6 +197,16 @@ class Rounds:
         if cut_off and self.start is None:
             self._find_start()
         start = self.start if cut_off else None
+        trace: tuple[str, ...] = ()
+        end = partial(
+            finish_cover,
+            self.problem,
+            method=self.method,
+            watch=self.watch,
+            stopped=stopped,
+            options=options,
+            looks=True,
+        )
         try:
             if missing:
                 if self.weights.limited:
@@ -212,40 +224,14 @@ class Rounds:
             if self.weights.matrix.shape[0] == 0 and not self.problem.compiled.has_tables:
                 remark = f"more than {NUMBERS.untabled} records and a loss without tables: "
                 trace = (*trace, f"{remark}the weights were those of GCP")
-            found = self._solution(finished(self.cover, self.order), stopped, options, trace)
+            found = end(finished(self.cover, self.order), trace=trace)
         except NoSolution:
             if start is None:
                 raise
-            return self._solution(start[0], stopped, options, (*trace, f"cut off: {start[2]}"))
+            return end(start[0], trace=(*trace, f"cut off: {start[2]}"))
         if start is None or start[1] >= found.objective:
             return found
-        trace = (*trace, f"{start[2]} loses less: taken instead")
-        return self._solution(start[0], stopped, options, trace)
-
-    def _solution(
-        self,
-        assignment: Assignment,
-        stopped: Stopped | None,
-        options: Mapping[str, object],
-        trace: tuple[str, ...],
-    ) -> Solution:
-        try:
-            return Solution.of(
-                self.problem,
-                assignment,
-                method=self.method,
-                stopped=stopped or Stopped.HEURISTIC,
-                options=options,
-                seconds=self.watch.seconds,
-                trace=trace,
-            )
-        except InvalidAssignment as error:
-            if not self.weights.limited:
-                raise
-            raise NoSolution(
-                f"{self.method} found no cover that keeps the limits: {error.message}",
-                remedy="Use freeform-mip, a smaller k or weaker limits",
-            ) from error
+        return end(start[0], trace=(*trace, f"{start[2]} loses less: taken instead"))
 
     def _find_start(self) -> None:
         """Find the best of some covers that take little time, for rounds that are cut off.
@@ -275,6 +261,7 @@ class Rounds:
                 cover = run().assignment
             except (InputError, NoSolution):
                 continue  # rings have one size and look at no limits
+            assert isinstance(cover, Cover)
             loss = problem.compiled.total(recoding.describe(problem, cover), cover)
             if self.start is None or loss < self.start[1]:
                 self.start = cover, loss, name
@@ -298,21 +285,13 @@ class Rounds:
             remedy="Give degrees that differ less",
         )
 
-    def _sets_by_size(self) -> Iterator[tuple[Ints, Ints]]:
-        """Yield published records whose sets have one size, and the records of these sets."""
-        for size in np.unique(self.cover.sizes):
-            published = np.flatnonzero(self.cover.sizes == size)
-            yield published, self.order[self.cover.members[published, :size]]
-
     def _fill_matrix(self) -> None:
         """Compute the increases of a loss without tables for all pairs."""
-        n = len(self.weights.matrix)
-        for published, sets in self._sets_by_size() if n else ():
-            now = record_losses(self.problem, sets)
-            for i, held, loss in zip(published, sets, now, strict=True):
-                grown = losses_with_each(self.problem, held)[self.order]
-                np.subtract(grown, loss, out=grown, where=grown < np.inf)
-                self.weights.matrix[i] = grown
+        for i, loss in enumerate(self.losses() if len(self.weights.matrix) else ()):
+            held = self.order[self.cover.members[i, : self.cover.sizes[i]]]
+            grown = losses_with_each(self.problem, held)[self.order]
+            np.subtract(grown, loss, out=grown, where=grown < np.inf)
+            self.weights.matrix[i] = grown
 
 
 def _wanted(problem: Problem, recoding: Freeform, reciprocal: bool) -> Ints:
