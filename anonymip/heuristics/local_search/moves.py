@@ -278,48 +278,36 @@ def best_move(
     old, other_old = part_of(rules, size, loss), part_of(rules, other_size, other_loss)
     best, what, first, second = 0.0, NOTHING, -1, -1
     most = 0.0  # what the other class could gain at most by a swap
-    # A copy of each type of the second class may join the first. `relief` keeps what the second
-    # would lose less without it: with a monotone loss no swap that gives it away gains it more.
-    for at in range(other.totals[0]):
-        row_type = other.types[at]
-        without = changed_loss(rules, other, row_type, -1)
-        work.relief[1, at] = other_old - part_of(rules, other_size, without)
-        most = max(most, work.relief[1, at])
-        # The class must keep k rows; the diversity, which takes long, is asked only of what
-        # would be the best move.
-        if other_size > rules.k:
-            gain = gain_of(
-                rules,
-                old,
-                other_old,
-                part_of(rules, size + 1, changed_loss(rules, one, -1, row_type)),
-                part_of(rules, other_size - 1, without),
-            )
-            if (
-                gain > best
-                and stays_diverse(asked, one.counts, size, -1, row_type)
-                and stays_diverse(asked, other.counts, other_size, row_type, -1)
-            ):
-                best, what, first, second = gain, TAKE, -1, row_type
-    # The other way round. Now `relief` is known of both classes.
-    for at in range(one.totals[0]):
-        row_type = one.types[at]
-        without = changed_loss(rules, one, row_type, -1)
-        work.relief[0, at] = old - part_of(rules, size, without)
-        if size > rules.k:
-            gain = gain_of(
-                rules,
-                old,
-                other_old,
-                part_of(rules, size - 1, without),
-                part_of(rules, other_size + 1, changed_loss(rules, other, -1, row_type)),
-            )
-            if (
-                gain > best
-                and stays_diverse(asked, one.counts, size, row_type, -1)
-                and stays_diverse(asked, other.counts, other_size, -1, row_type)
-            ):
-                best, what, first, second = gain, GIVE, row_type, -1
+    # A copy of each type of the second class may join the first, then the other way round. `relief`
+    # keeps what a class would lose less without it: with a monotone loss no swap that gives it away
+    # gains it more.
+    for side in (1, 0):
+        giver, taker = (other, one) if side == 1 else (one, other)
+        giving, taking = giver.totals[1], taker.totals[1]
+        given_old, taken_old = (other_old, old) if side == 1 else (old, other_old)
+        for at in range(giver.totals[0]):
+            row_type = giver.types[at]
+            without = changed_loss(rules, giver, row_type, -1)
+            work.relief[side, at] = given_old - part_of(rules, giving, without)
+            if side == 1:
+                most = max(most, work.relief[1, at])
+            # The class must keep k rows; the diversity, which takes long, is asked only of what
+            # would be the best move.
+            if giving > rules.k:
+                gain = gain_of(
+                    rules,
+                    given_old,
+                    taken_old,
+                    part_of(rules, giving - 1, without),
+                    part_of(rules, taking + 1, changed_loss(rules, taker, -1, row_type)),
+                )
+                if (
+                    gain > best
+                    and stays_diverse(asked, giver.counts, giving, row_type, -1)
+                    and stays_diverse(asked, taker.counts, taking, -1, row_type)
+                ):
+                    best, what = gain, TAKE if side == 1 else GIVE
+                    first, second = (-1, row_type) if side == 1 else (row_type, -1)
     # Swaps keep both sizes. One is skipped if the reliefs of the two copies together are no more
     # than the best gain: whoever joins only makes the classes lose more.
     prune = rules.monotone and rules.summed
