@@ -120,7 +120,7 @@ class Problem(Frozen):
                 remedy="Decorate the function with @anonymip.objective",
             )
         price = self.compiled.suppression_price
-        if getattr(self.recoding, "suppression", False) and np.isnan(price):
+        if self.may_suppress and np.isnan(price):
             raise UnsupportedObjective(
                 f"objective {self.objective.name!r} has no loss of a suppressed record",
                 remedy="Do not allow suppression, or give the objective a suppression_price",
@@ -217,12 +217,17 @@ class Problem(Frozen):
         return price
 
     @property
+    def may_suppress(self) -> bool:
+        """Whether records may be suppressed: recodings that say nothing of it do not allow it."""
+        return bool(getattr(self.recoding, "suppression", False))
+
+    @property
     def most_suppressed(self) -> int:
         """Number of records that may be suppressed."""
         recoding = self.recoding
         if isinstance(recoding, MaySuppress):
             return recoding.limit(self.n)
-        return self.n if getattr(recoding, "suppression", False) else 0
+        return self.n if self.may_suppress else 0
 
     @property
     def is_capped(self) -> bool:
@@ -232,7 +237,7 @@ class Problem(Frozen):
     @property
     def limits_suppression(self) -> bool:
         """Whether records may be suppressed, but not any number of them."""
-        return bool(getattr(self.recoding, "suppression", False)) and self.most_suppressed < self.n
+        return self.may_suppress and self.most_suppressed < self.n
 
     @property
     def is_gcp(self) -> bool:
@@ -295,7 +300,7 @@ class Problem(Frozen):
             asked.append("this mask")
         if getattr(recoding, "degrees", None) is not None:
             asked.append("these degrees")
-        if getattr(recoding, "suppression", False):
+        if self.may_suppress:
             most = f" of {self.most_suppressed:,} records at most"
             asked.append(f"suppression{most * self.limits_suppression}")
         if self.suppression_price is not None:

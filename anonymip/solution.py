@@ -386,7 +386,7 @@ class Solution(Frozen):
             return []
         low, high = sizes.min(), sizes.max()
         held = f"{low}" if low == high else f"{low} to {high}"
-        may = getattr(self.problem.recoding, "suppression", False)
+        may = self.problem.may_suppress
         if isinstance(self.assignment, Cover):
             out = f", {left_out} suppressed" if may else ""
             return [f"every published record covers {held} records{out}"]

@@ -203,7 +203,7 @@ def is_too_fine(problem: Problem, objective: float, *, by_cells: bool) -> bool:
 
 def _largest_of_model(problem: Problem, *, by_cells: bool) -> float:
     effect = largest_effect(problem)
-    if getattr(problem.recoding, "suppression", False):
+    if problem.may_suppress:
         # A star beside ranges of no width to speak of has a price that hides what they cost.
         effect = max(effect, float(np.nan_to_num(problem.compiled.suppression_price)))
     if by_cells or not problem.compiled.has_tables:

@@ -547,7 +547,7 @@ def what_is_gone(release: Release, *, show_names: bool = False) -> list[str]:
         f"{'their' if count > 1 else 'its'} own"
         for name, count in problem.microdata.kept_missing.items()
     ]
-    if getattr(problem.recoding, "suppression", False):
+    if problem.may_suppress:
         starred = release.solution.assignment.suppressed - gone["suppressed"]
         lines.append(f"{_are(starred + gone['suppressed'])} suppressed{_fate(release, starred)}")
         lines += unused_limit(release.solution)

@@ -30,7 +30,7 @@ def allowed_suppressed(problem: Problem, most: int | float | None) -> int:
     below 1; None for one in twenty.
     """
     own = getattr(problem.recoding, "most_suppressed", None)
-    if most and not getattr(problem.recoding, "suppression", False):
+    if most and not problem.may_suppress:
         raise InputError(
             f"{argument('most_suppressed')} is given, and no records may be suppressed",
             remedy="Give a recoding with suppression=True, or leave it out",

@@ -270,7 +270,7 @@ def _refuse_unsuited(task: Task, first: Microdata) -> None:
     some = first.by_rows.take(np.resize(np.arange(first.n), int(asked["k"]) + 100))
     problem = Problem(some, **{**asked, "diversity": None, "limits": ()})
     name = problem.recoding.name
-    allows = bool(getattr(problem.recoding, "suppression", False))
+    allows = problem.may_suppress
     if name != "classes" and problem.recoding != Freeform() and not allows:
         raise InputError(
             f"recoding {name} is not solved by parts: its sets and levels are those of a whole "

@@ -254,7 +254,7 @@ class ClassLinks:
     def _part(self, places: Ints) -> Problem | None:
         """Return the problem of the rows of a window; None if they lack the diversity."""
         problem, records = self._problem, self.chain.records[places]
-        if problem.diversity is not None and not getattr(problem.recoding, "suppression", False):
+        if problem.diversity is not None and not problem.may_suppress:
             codes = problem.microdata.counted_codes[records]
             if problem.diversity.lacking(codes) is not None:
                 return None
@@ -321,7 +321,7 @@ class ClassLinks:
 def loss_of_labels(problem: Problem, records: Ints, labels: Ints) -> float:
     """Return the loss of classes; of rows without one only where they may be suppressed."""
     compiled = problem.compiled
-    suppression = getattr(problem.recoding, "suppression", False)
+    suppression = problem.may_suppress
     single = compiled.suppression_price if suppression else 0.0
     parts = [single] * int(np.count_nonzero(labels == SUPPRESSED))
     if compiled.aggregate == "sum":

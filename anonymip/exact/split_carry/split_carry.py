@@ -249,7 +249,7 @@ def _finished(
         ended = "interrupted" if stopped is Stopped.INTERRUPT else "time ended"
         what = f": {cut:,} of {chain.n:,} records were cut in their order"
         trace.append(ended + (what if chain.solved else " before the first link"))
-    may_suppress = getattr(problem.recoding, "suppression", False)
+    may_suppress = problem.may_suppress
     unassigned = int(np.count_nonzero(labels == SUPPRESSED))
     if cut or (unassigned and not may_suppress):
         if unassigned and not may_suppress:

@@ -100,7 +100,7 @@ def edge_cover(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
         stopped=stopped,
         trace=(claim(problem, stopped, told, lacks=lacks, everyone=True),),
     )
-    suppressing = getattr(problem.recoding, "suppression", False)
+    suppressing = problem.may_suppress
     if weight is None or suppressing or loss_obstacle(problem) is not None:
         return solution
     factor = 2.0 if is_binary(problem) else 1.5

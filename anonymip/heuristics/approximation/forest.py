@@ -66,7 +66,7 @@ def forest(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
             # What each record loses at least: its (k-1)-th neighbour, or a row of stars. What is
             # left of a difference by rounding must not lift the bound.
             charges = np.maximum(near.farthest - problem.rounding, 0.0)
-            if getattr(problem.recoding, "suppression", False):
+            if problem.may_suppress:
                 charges = np.minimum(charges, problem.compiled.suppression_price)
             value = fsum(np.repeat(charges, np.diff(near.start))) * (1.0 - LOSS_RELATIVE)
             bound = Bound(value, "nearest neighbours of the forest", "argument", watch.seconds)

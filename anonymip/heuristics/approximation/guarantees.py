@@ -76,7 +76,7 @@ def claim(
     obstacle = factor_obstacle(problem) or lacks
     if stopped is not None:
         obstacle = "it was stopped early"
-    elif everyone and getattr(problem.recoding, "suppression", False):
+    elif everyone and problem.may_suppress:
         obstacle = "whole records may be suppressed"
     return f"no factor is claimed: {obstacle}" if obstacle else f"loss at most {factor}"
 

@@ -72,7 +72,7 @@ def two_factor(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
     weights, stopped = all_distances(rows, types.inverse[records], budget)
     labels = np.full(problem.n, -1, np.int64)
     bound, is_lightest, factor = None, False, None
-    if not getattr(problem.recoding, "suppression", False) and loss_obstacle(problem) is None:
+    if not problem.may_suppress and loss_obstacle(problem) is None:
         # How many times the lightest 2-factor every release loses. A range charged by its width is
         # a sum of binary columns, one for each step.
         others = (*problem.compiled.tables.set_columns, *problem.compiled.tables.pair_columns)

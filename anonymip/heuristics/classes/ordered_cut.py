@@ -176,7 +176,7 @@ def _best_cut(problem: Problem, records: Ints, sizes: Ints, losses: Floats) -> I
     """Return labels by dynamic programming: fewest records left out first, then the least loss."""
     n = problem.n
     sums = problem.compiled.aggregate == "sum"
-    may_suppress = getattr(problem.recoding, "suppression", False)
+    may_suppress = problem.may_suppress
     price = problem.compiled.suppression_price if may_suppress else 0.0
     nothing = 0.0 if sums else -np.inf
     best, absent = np.full(n + 1, np.inf), np.zeros(n + 1, np.int64)

@@ -51,7 +51,7 @@ def leaves_out(
 
     @wraps(method)
     def run(problem: Problem, *, budget: Budget | None = None, **options: Any) -> Solution:
-        if not getattr(problem.recoding, "suppression", False):
+        if not problem.may_suppress:
             return method(problem, budget=budget, **options)
         start = options.pop("start", None)
 

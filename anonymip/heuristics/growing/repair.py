@@ -154,7 +154,7 @@ class _Repair:
     def __init__(self, problem: Problem, labels: Ints, method: str, budget: Budget) -> None:
         self._problem = problem
         self._method = method
-        self._may_suppress = getattr(problem.recoding, "suppression", False)
+        self._may_suppress = problem.may_suppress
         self._budget = _Grace(budget)
         self.groups: list[list[int]] = [g.tolist() for g in Classes(np.asarray(labels)).groups()]
         self.unassigned: list[int] = np.flatnonzero(labels < 0).tolist()
@@ -469,7 +469,7 @@ def finish(
         classes = Classes(without_outliers(problem, kept, rehomed, budget))  # type: ignore[arg-type]
     else:
         classes = Classes(repaired(problem, given, method, budget))  # type: ignore[arg-type]
-        if getattr(problem.recoding, "suppression", False):
+        if problem.may_suppress:
             described = problem.recoding.describe(problem, classes)
             losses = problem.compiled.losses_of(described, classes)
             expensive = losses > problem.compiled.suppression_price

@@ -414,7 +414,7 @@ class CurrentRelease:
         types = int(row_types[-1]) + 1
         first = np.searchsorted(row_types, np.arange(types + 1))
         compiled, rows = problem.compiled, records[first[:-1]]
-        may_suppress = getattr(problem.recoding, "suppression", False)
+        may_suppress = problem.may_suppress
         rules = ClassRules(
             limited_tables(problem, rows),
             problem.k,

@@ -70,7 +70,7 @@ class SetContext:
     @property
     def suppression(self) -> bool:
         """Whether records may be suppressed."""
-        return bool(getattr(self.problem.recoding, "suppression", False))
+        return self.problem.may_suppress
 
     @property
     def price(self) -> float:

@@ -98,7 +98,7 @@ class Context:
     @property
     def suppression(self) -> bool:
         """Whether records may be suppressed."""
-        return bool(getattr(self.problem.recoding, "suppression", False))
+        return self.problem.may_suppress
 
     @property
     def values(self) -> int:
