@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,8 +20,10 @@ from anonymip import (
     EquivalenceClasses,
     InputError,
     InvalidAssignment,
+    Mask,
     Microdata,
     NoSolution,
+    PatternGuided,
     Problem,
     Solution,
     anonymize,
@@ -31,10 +34,16 @@ from anonymip import (
 )
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.column_generation.column_generation import column_generation
+from anonymip.exact.patterns.pattern_pairs import pattern_pairs
+from anonymip.heuristics.growing import raised_price
 from anonymip.heuristics.growing.raised_price import bound_within_limit, with_price
 from anonymip.heuristics.local_search.local_search import local_search
+from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
+from anonymip.heuristics.patterns.pattern_search import pattern_search
+from anonymip.runtime import kernels
 from anonymip.runtime.budget import Budget
 from tests import brute_force
+from tests.bounds.patterns.pattern_references import lettered
 from tests.brute_force import Groups
 from tests.random_problems import Case, cases, leaning, ruled_cases
 
@@ -199,6 +208,34 @@ def test_a_known_release_is_not_lost(method: Callable[..., Solution]) -> None:
     assert beyond.suppressed > 3
     with pytest.raises(InvalidAssignment, match="suppressed records, and 3 may be"):
         method(problem, start=beyond)
+
+
+@pytest.mark.parametrize(
+    "method", [column_generation, pattern_greedy, pattern_search, pattern_pairs]
+)
+def test_seconds_are_those_of_all_prices(
+    method: Callable[..., Solution], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under a clock that moves on by a second with each price that is tried, and not else."""
+    tried: list[float] = []
+
+    def priced(problem: Problem, raised: float) -> Problem:
+        tried.append(raised)
+        return with_price(problem, raised)
+
+    monkeypatch.setattr(raised_price, "with_price", priced)
+    clock = SimpleNamespace(perf_counter=lambda: float(len(tried)))
+    monkeypatch.setattr(kernels, "time", clock)
+    monkeypatch.setattr(kernels, "compilation_seconds", lambda: 0.0)
+    patterns = PatternGuided(Mask(suppress_at_most=2), most_suppressed=1, suppression_price=0.5)
+    rows = ["aax", "aby", "abx", "bax", "bay", "bby", "aay", "bbx", "ccz", "dcx", "eez"]
+    problem = Problem(lettered(rows), 2, patterns)
+    if method is column_generation:
+        classes = EquivalenceClasses(most_suppressed=1, suppression_price=0.5)
+        problem = Problem(lettered(rows), 2, classes)
+    found = method(problem)
+    assert len(tried) > 1
+    assert found.seconds == len(tried)
 
 
 def test_the_limit_holds_when_time_has_ended() -> None:

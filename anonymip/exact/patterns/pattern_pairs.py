@@ -7,7 +7,7 @@ differ, and no group of four is ever needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
 
@@ -32,7 +32,7 @@ from anonymip.problem import Problem
 from anonymip.recodings.output_rows import priced_patterns, recoding_of
 from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
-from anonymip.runtime.kernels import kernel
+from anonymip.runtime.kernels import Stopwatch, kernel
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverResult, StandardForm, solve_form
 from anonymip.status import Stopped
@@ -283,9 +283,11 @@ def pattern_pairs(
             "pattern-pairs knows neither single use nor diversity", remedy="Use pattern-ilp"
         )
     if problem.is_capped:
+        watch = Stopwatch()
         known = None if start is None else Solution.of(problem, start, method="pattern-pairs")
         again = partial(pattern_pairs, seed=seed, **solving)
-        return found_or_known(lambda: solve_capped(problem, again, budget or Budget()), known)
+        found = found_or_known(lambda: solve_capped(problem, again, budget or Budget()), known)
+        return replace(found, seconds=watch.seconds)
     run = ModelRun.begin(problem, "pattern-pairs", budget=budget, seed=seed, **solving)
     run.describe()
     # Names a record that no pattern gives a companion, where there is one.

@@ -79,7 +79,8 @@ def pattern_greedy(
     if problem.is_capped:
         again = partial(pattern_greedy, mode=mode, orders=orders, seed=seed)
         # The mode of the paper looks at no price.
-        return solve_capped(problem, again, budget, prices=PRICES if mode == "strict" else 1)
+        limited = solve_capped(problem, again, budget, prices=PRICES if mode == "strict" else 1)
+        return replace(limited, seconds=watch.seconds)
     greedy, rng = PatternGreedy.of(problem), np.random.default_rng(seed)
     best: Solution | None = None
     losses: list[float] = []

@@ -51,7 +51,8 @@ def pattern_search(
     watch, budget = Stopwatch(), budget or Budget()
     recoding = recoding_of(problem)
     if problem.is_capped:
-        return _within_limit(problem, passes, start, budget, seed)
+        limited = _within_limit(problem, passes, start, budget, seed)
+        return replace(limited, seconds=watch.seconds)
     if start is None:
         first = pattern_greedy(problem, budget=budget.share(_SHARE), seed=seed)
     else:
