@@ -64,8 +64,9 @@ def cheap_release(problem: Problem, budget: Budget, seed: int) -> Solution | Non
 
             return pattern_search(problem, passes=_PASSES, budget=budget, seed=seed)
         if isinstance(problem.recoding, EquivalenceClasses):
-            if problem.n <= _SOON:
-                return search_instead(problem, budget, seed)
+            searched = search_instead(problem, budget, seed) if problem.n <= _SOON else None
+            if searched is not None:
+                return searched
             return local_search(problem, from_method=BEST, effort="quick", budget=budget, seed=seed)
         return _cheap_cover(problem, budget, seed)
     except (InputError, NoSolution, CompilationStopped):

@@ -325,9 +325,10 @@ class ModelRun:
             return self.without_solver(failure, bound)
         self.trace += read.remarks
         if result.stopped is Stopped.NODES and self.settings.node_limit is not None:
-            nodes = f"{self.settings.node_limit:,} nodes"
-            by = "" if self.effort is None else f" by effort {self.effort}"
-            self.trace.append(f"stopped{by} after {nodes}; thorough goes on until the proof")
+            by, further = "", ""
+            if self.effort is not None:
+                by, further = f" by effort {self.effort}", "; thorough goes on until the proof"
+            self.trace.append(f"stopped{by} after {self.settings.node_limit:,} nodes{further}")
         solution = self.solution(read.assignment, result.stopped, read.bound, result.solver)
         # Where the solver's report is not enough, arithmetic may be: for a loss of 0 it always is.
         if bound is None and not solution.is_optimal:

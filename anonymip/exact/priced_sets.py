@@ -25,10 +25,10 @@ from anonymip.tolerances import LOSS_RELATIVE
 class PricedSets:
     """Columns of the set-partitioning master.
 
-    `sets`: those that are left; `complete` says whether none is missing. `bound`: lower bound on
-    the loss of any release, from duals that no set undercuts; None where there are none. `found`:
-    how many sets there were before duals left some out. `duals`: (t,) duals of the row types that
-    no set undercuts; None where there are none.
+    `sets`: those that are left; `sets.complete` says whether none is missing. `bound`: lower bound
+    on the loss of any release, from duals that no set undercuts; None where there are none.
+    `found`: how many sets there were before duals left some out. `duals`: (t,) duals of the row
+    types that no set undercuts; None where there are none.
     """
 
     sets: ClusterSets

@@ -199,6 +199,19 @@ def test_without_a_start_heuristics_take_its_place(
     assert any("a search without one took its place" in remark for remark in found.trace)
 
 
+def test_heuristics_keep_a_limit_of_suppression_that_the_search_does_not(solver: str) -> None:
+    """The best classes of few records leave out more than may be, and no start is known."""
+    values = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 60.0, 100.0]
+    column = anonymip.Attribute("a", "numeric")
+    data = anonymip.Microdata(pd.DataFrame({"a": values}), (column,))
+    problem = Problem(data, 3, EquivalenceClasses(most_suppressed=1, suppression_price=0.3))
+    free = problem.replace(recoding=EquivalenceClasses(True, suppression_price=0.3))
+    assert anonymip.solve(free).assignment.suppressed == 2
+    found = equivalence_mip(problem, solver=solver, warm_start="none")
+    assert found.assignment.suppressed <= 1
+    assert any("a search without one took its place" in remark for remark in found.trace)
+
+
 def test_where_nothing_is_known_the_failure_is_told(
     solver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,8 +78,8 @@ def solve_small(
     many are alike. `budget`: ends the search; it is asked between searches, each of which looks at
     no more nodes than there is time for. `max_nodes`: partial sets and partial covers that one
     search looks at. `seed`: of the heuristics that the search starts from. Raises InputError if the
-    problem has another recoding, or `max_nodes` is below 1; NoSolution if no release keeps the
-    rules, or none was found before the search ended.
+    problem has another recoding or asks for t-closeness, or `max_nodes` is below 1; NoSolution if
+    no release keeps the rules, or none was found before the search ended.
 
     Complexity: exponential in the worst case. A sub-problem of 12 to 18 records with k = 3 takes
     microseconds where many records are alike, mostly less than half a millisecond else.
@@ -87,6 +87,11 @@ def solve_small(
     if not isinstance(problem.recoding, EquivalenceClasses):
         raise InputError(
             f"the recoding is {problem.recoding.name}", remedy="Use equivalence classes"
+        )
+    if problem.diversity is not None and problem.diversity.t is not None:
+        raise InputError(
+            f"the search of small tables cannot keep the {problem.diversity}",
+            remedy="Use another method",
         )
     if max_nodes < 1:
         raise InputError(f"max_nodes is {max_nodes}", remedy="Give a whole number of at least 1")

@@ -331,8 +331,12 @@ def test_a_spent_budget_keeps_the_first_release() -> None:
 
 
 def test_refuses_what_it_does_not_solve() -> None:
-    """Covers are no partitions, and no search looks at less than one node."""
+    """Covers are no partitions, nothing keeps t, and no search looks at less than one node."""
     problem = Problem(census(9, 3), 3)
+    sensitive = pd.DataFrame({"a": [0.0, 0.0, 1.0, 1.0], "s": ["x", "x", "y", "y"]})
+    data = Microdata(sensitive, (Attribute("a", "numeric"),), sensitive=("s",))
+    with pytest.raises(InputError, match=r"cannot keep the diversity t = 0\.1"):
+        solve_small(Problem(data, 2, diversity=Diversity(t=0.1)))
     with pytest.raises(InputError, match="freeform"):
         solve_small(problem.replace(recoding=Freeform()))
     with pytest.raises(InputError, match="max_nodes"):

@@ -25,6 +25,7 @@ from anonymip import (
     PatternGuided,
     Problem,
     Solution,
+    Stopped,
     Suppressions,
     load_instance,
     solve,
@@ -33,6 +34,7 @@ from anonymip.assignments import SUPPRESSED, Patterns
 from anonymip.exact.patterns.pattern_ilp import columns_within, pattern_ilp
 from anonymip.exact.patterns.pattern_pairs import pattern_pairs
 from anonymip.models.patterns.pattern import strong_columns
+from tests.bounds.patterns.pattern_references import lettered
 from tests.random_patterns import PatternCase, every_case, pattern_cases
 
 CHOICES = st.fixed_dictionaries(
@@ -257,6 +259,16 @@ def test_options_are_checked_and_told() -> None:
     assert solution.options["formulation"] == "pattern"
     assert solution.options["second_goal"] == "rows"
     assert solution.seed == 3
+
+
+def test_nodes_that_end_it_promise_no_effort() -> None:
+    """It takes none: no other effort would go on until the proof."""
+    letters = np.random.default_rng(2).choice(list("abc"), (30, 4))
+    patterns = PatternGuided(Mask(suppress_at_most=3))
+    problem = Problem(lettered(["".join(row) for row in letters]), 3, patterns)
+    found = solve(problem, "pattern-ilp", options={"nodes": 1, "formulation": "pattern-strong"})
+    assert found.status.stopped is Stopped.NODES
+    assert "stopped after 1 nodes" in found.trace
 
 
 def test_logs_and_own_options_are_one_call(tmp_path: Path) -> None:
