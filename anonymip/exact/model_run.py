@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 class ReadResult:
     """What is left of a solver's result after the checks.
 
-    `assignment`: the solver's, or the incumbent's if that is better. `bound`: as far as the solver
-    can be relied on; None if unknown. `remarks`: what is to be said about it.
+    `assignment`: the solver's, or that of the incumbent or a release without a solver if that is
+    better. `bound`: as far as the solver can be relied on; None if unknown. `remarks`: what is to
+    be said about it.
     """
 
     assignment: Assignment
@@ -62,10 +63,10 @@ def read_result(
     `model`: holds the result's values. `result`: of the solver. `incumbent`: the solution that the
     solver started from, kept if it found nothing better. `trust`: how far the solver's numbers can
     be relied on. `settings`: of the solver: by options of the caller's own it may stop early.
-    `compared`: returns a release that needs no solver, which its claims are held against; None if
-    there is none. Raises SolverError if what the solver returns does not survive the checks;
-    RefutedClaim if a release is better than the solver says that any can be; NoSolution if there is
-    neither a result nor a start, or no release obeys the rules.
+    `compared`: returns a release that needs no solver, which its claims are held against, and which
+    is kept if it is better; None if there is none. Raises SolverError if what the solver returns does not
+    survive the checks; RefutedClaim if a release is better than the solver says that any can be;
+    NoSolution if there is neither a result nor a start, or no release obeys the rules.
     """
     foreign = model.formulation not in FORMULATIONS
     if result.stopped is Stopped.INFEASIBLE and foreign:
@@ -102,6 +103,9 @@ def read_result(
         releases = [release for release in (found, compared()) if release is not None]
         best = min(releases, key=lambda release: release.objective)
         refuse_refuted(result.solver, claimed, best.objective, trust.slack, best)
+        if not same_loss(best.objective, found.objective):
+            remarks.append("a release that needs no solver is better than what the solver returned")
+            found = best
     if result.bound is not None and own_options:
         remarks.append("the solver ran with options of its own: its bound is not relied on")
     elif result.bound is not None and foreign:

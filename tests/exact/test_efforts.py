@@ -72,6 +72,17 @@ def test_nodes_end_a_solver(solver: str) -> None:
     assert any("stopped by effort normal after 1 nodes" in text for text in first.trace)
 
 
+@pytest.mark.usefixtures("tiny")
+def test_a_better_release_that_a_solver_is_held_against_is_kept() -> None:
+    """What a search of few records proves optimal is no worse after the solver has ended."""
+    problem = Problem(census(9, 3, seed=0), 3)
+    found = equivalence_mip(problem, formulation="bigm", effort="normal", warm_start="none")
+    assert "a release that needs no solver is better than what the solver returned" in found.trace
+    assert found.objective == pytest.approx(solve(problem, "column-generation").objective)
+    assert found.bound is not None
+    assert found.bound.value <= found.objective
+
+
 @pytest.mark.thorough
 def test_the_flow_ends_where_its_proof_would_take_minutes() -> None:
     """Nodes of twelve mixed records take 11 ms each: few are searched, and the best is kept."""
