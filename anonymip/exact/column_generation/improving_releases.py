@@ -334,9 +334,7 @@ class Improver:
         if not chosen.any():
             return
         kept, before = columns.only(chosen), run.loss
-        options = settings.options
-        if settings.solver == "highs":
-            options = replace(options, solver_options={"mip_max_nodes": settings.work.nodes})
+        options = replace(settings.options, node_limit=settings.work.nodes)
         try:
             _, found = solve_whole(
                 run.rules,

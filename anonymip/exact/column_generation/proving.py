@@ -156,7 +156,11 @@ class Proof:
                     continue
                 short = largest < work.columns
                 held = f", which {in_words(settings.memory)} hold" if short else ""
-                run.trace.append(f"{share:.0%} of the gap has more than {largest:,} columns{held}")
+                many = f"{share:.0%} of the gap has more than {largest:,} columns{held}"
+                if len(found) < largest:
+                    # The work or the time that is allowed has ended the search for them.
+                    many = f"{share:.0%} of the gap: not all columns were found"
+                run.trace.append(many)
                 if not short or share not in TARGETS.shares or run.lower >= target or refused:
                     return
                 # Cuts that are found for fewer columns leave fewer of all.

@@ -217,7 +217,7 @@ class PoolSearch:
             self._few = int(min(most, allowed))
         if solver is None:
             self._few = -1
-        self._is_limited = solver == "highs" and max_nodes is not None and not self._plain
+        self._is_limited = max_nodes is not None and not self._plain
         self._best = upper_bound
         self._chosen: Ints | None = None
         # What columns of the pool are called outside.
@@ -465,8 +465,7 @@ class PoolSearch:
             # Its nodes take longer the more columns they have, with many the more so.
             many = len(node.active) / NUMBERS.long_nodes
             longer = max(1.0, 2.0 * many * max(1.0, many))
-            limits = {"mip_max_nodes": max(1, int(self._most / longer))}
-            options = replace(options, solver_options=limits | dict(options.solver_options))
+            options = replace(options, node_limit=max(1, int(self._most / longer)))
         binding = np.flatnonzero(np.abs(node.relaxed.extra_duals) > NUMBERS.binding)
         rows = np.array(sorted(set(binding.tolist()) | node.rows), np.int64)
         result, chosen = solve_integer(

@@ -35,11 +35,13 @@ from anonymip import (
 from anonymip.enumeration.cluster_sets import Columns
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.classes.small import solve_small
-from anonymip.exact.column_generation import proving
+from anonymip.exact.column_generation import improving_releases, proving
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.exact.column_generation.conditions import column_rules
 from anonymip.exact.column_generation.run import Run
+from anonymip.exact.column_generation.settings import WORK
 from anonymip.exact.freeform.freeform_mip import freeform_mip
+from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.exact.trust import is_too_fine
 from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.recodings import KK, EquivalenceClasses, Freeform
@@ -431,6 +433,34 @@ def test_losses_below_the_tolerances_are_compared_exactly(seed: int) -> None:
     solution = column_generation(problem)
     assert solution.objective == pytest.approx(equivalence_mip(problem).objective)
     assert solution.is_optimal
+
+
+def test_columns_that_were_not_all_found_are_not_said_to_be_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The search for them looks at no more sets than the effort allows, and ends before."""
+    work = {"quick": replace(WORK["quick"], searched=50_000)}
+    monkeypatch.setattr("anonymip.exact.column_generation.column_generation.WORK", work)
+    found = column_generation(Problem(census(60, 4, seed=1), 4), effort="quick")
+    assert "100% of the gap: not all columns were found" in found.trace
+    assert not any("more than" in remark for remark in found.trace)
+    assert not found.is_optimal
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc"])
+def test_efforts_limit_the_nodes_of_every_solver(
+    solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program of the master's columns is not searched for good, by whatever solver."""
+    allowed: list[int | None] = []
+
+    def seen(_rules: object, _columns: object, mip: Mip, start: object = None) -> Any:
+        allowed.append(mip.options.node_limit)
+        return None, None
+
+    monkeypatch.setattr(improving_releases, "solve_whole", seen)
+    column_generation(Problem(census(60, 4, seed=1), 4), solver=solver)
+    assert set(allowed) == {WORK["normal"].nodes}
 
 
 def test_a_target_that_takes_too_much_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

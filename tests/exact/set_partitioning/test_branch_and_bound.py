@@ -229,7 +229,7 @@ def test_work_is_counted_by_what_the_solver_did(monkeypatch: pytest.MonkeyPatch)
     whole = branch_and_bound.solve_integer
 
     def seen(*given: Any) -> Any:
-        allowed.append(given[-1].options.solver_options["mip_max_nodes"])
+        allowed.append(given[-1].options.node_limit)
         result, chosen = whole(*given)
         assert result.iterations > 0
         return replace(result, iterations=500), chosen
@@ -244,6 +244,23 @@ def test_work_is_counted_by_what_the_solver_did(monkeypatch: pytest.MonkeyPatch)
         assert allowed.pop(0) == nodes
         assert answer.work >= 10
         allowed.clear()
+
+
+def test_nodes_of_another_solver_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where work is limited, so is that of a program of many columns, by its own option too."""
+    columns, coverage = columns_of(14, (4,)), np.full(14, 2)
+    costs = 10.0 + 4.0 * np.random.default_rng(0).random(len(columns))
+    allowed: list[object] = []
+    whole = branch_and_bound.solve_integer
+
+    def seen(*given: Any) -> Any:
+        allowed.append(given[-1].options.node_limit)
+        return whole(*given)
+
+    monkeypatch.setattr(branch_and_bound, "solve_integer", seen)
+    solve(columns, costs, coverage, 1e3, max_nodes=100, solver="cbc")
+    solve(columns, costs, coverage, 1e3, solver="cbc")
+    assert allowed == [100, None]
 
 
 @pytest.mark.thorough
