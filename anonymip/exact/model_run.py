@@ -19,8 +19,15 @@ from anonymip.exact.failed_solver import (
     search_instead,
     what_failed,
 )
-from anonymip.exact.trust import RefutedClaim, Trust, claimed_bound, refuse_refuted
-from anonymip.models import FORMULATIONS, read, set_start
+from anonymip.exact.priced_sets import PricedSets
+from anonymip.exact.trust import (
+    RefutedClaim,
+    Trust,
+    TrustOfLosses,
+    claimed_bound,
+    refuse_refuted,
+)
+from anonymip.models import FORMULATIONS, build, read, set_start
 from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
@@ -64,9 +71,9 @@ def read_result(
     solver started from, kept if it found nothing better. `trust`: how far the solver's numbers can
     be relied on. `settings`: of the solver: by options of the caller's own it may stop early.
     `compared`: returns a release that needs no solver, which its claims are held against, and which
-    is kept if it is better; None if there is none. Raises SolverError if what the solver returns does not
-    survive the checks; RefutedClaim if a release is better than the solver says that any can be;
-    NoSolution if there is neither a result nor a start, or no release obeys the rules.
+    is kept if it is better; None if there is none. Raises SolverError if what the solver returns
+    does not survive the checks; RefutedClaim if a release is better than the solver says that any
+    can be; NoSolution if there is neither a result nor a start, or no release obeys the rules.
     """
     foreign = model.formulation not in FORMULATIONS
     if result.stopped is Stopped.INFEASIBLE and foreign:
@@ -251,13 +258,12 @@ class ModelRun:
             short = f"the model needs about {in_words(needed)} of memory, and there are {left}"
             if self.incumbent is None:
                 raise MemoryShort(short, remedy="Use fewer records, or a heuristic")
-            self.trace.append(f"{short}: the start is kept")
-            return self.kept(self.incumbent, Stopped.NODES, bound)
+            return self.kept(f"{short}: the start is kept", Stopped.NODES, bound)
         remaining = self.budget.remaining()
         if self.incumbent is None or remaining is None or SECONDS_A_CONSTRAINT * size <= remaining:
             return None
-        self.trace.append("the model takes longer to build than there is time: the start is kept")
-        return self.kept(self.incumbent, self.budget.stop_reason() or Stopped.TIME, bound)
+        long = "the model takes longer to build than there is time: the start is kept"
+        return self.kept(long, self.budget.stop_reason() or Stopped.TIME, bound)
 
     def kept_without_effort(
         self, constraints: int = 0, sets: int = 0, node: float = 1.0
@@ -283,19 +289,47 @@ class ModelRun:
                 reason,
                 remedy=f"Give it {argument('effort', 'thorough')}, a time limit, or a warm start",
             )
-        self.trace.append(f"{reason}: the start is kept; thorough goes on until the proof")
-        return self.kept(self.incumbent, Stopped.NODES)
+        kept = f"{reason}: the start is kept; thorough goes on until the proof"
+        return self.kept(kept, Stopped.NODES)
 
     @property
     def _late_effort(self) -> str | None:
         """How much work a bound without a solver may be that comes after the solver."""
         return None if self.budget.deadline is None else "quick"
 
-    def kept(self, start: Solution, stopped: Stopped, bound: Bound | None = None) -> Solution:
-        """Return the start as the solution, with a bound that needs no solver."""
-        kept = self.solution(start.assignment, stopped)
+    def kept(self, remark: str, stopped: Stopped, bound: Bound | None = None) -> Solution:
+        """Return the start as the solution, with a bound that needs no solver, and say why."""
+        assert self.incumbent is not None
+        self.trace.append(remark)
+        kept = self.solution(self.incumbent.assignment, stopped)
         own = lower_bound_of(self.problem, effort=self._late_effort) if bound is None else bound
         return kept if own is None else kept.with_bound(own)
+
+    def solve_by_sets(self, formulation: str, columns: PricedSets, named: str) -> Solution:
+        """Return the solution of the model of the sets that a better release may hold.
+
+        `named`: what the sets are called. Raises as :meth:`solve` does; without a start NoSolution
+        too if time ended before all sets were found, or the effort allows no such model.
+        """
+        if columns.ended is not None:
+            if self.incumbent is None:
+                raise NoSolution(
+                    f"possible {named} were still being enumerated at the end "
+                    f"({columns.ended.value})",
+                    remedy="Give it more time, or a warm start",
+                )
+            found = f"{columns.found:,} possible {named} were found, and time ended"
+            return self.kept(found, columns.ended)
+        size = len(columns.sets)
+        self.trace.append(f"{size:,} of {columns.found:,} possible {named} are left")
+        solution = self.kept_without_time(size, columns.bound)
+        solution = solution or self.kept_without_effort(sets=size)
+        if solution is None:
+            trust = TrustOfLosses.of(self.problem, formulation)
+            solution = self.solve(
+                lambda: (build(self.problem, formulation, sets=columns.sets), trust)
+            )
+        return solution if columns.bound is None else solution.with_bound(columns.bound)
 
     def solve(
         self, make: Callable[[], tuple[ConcreteModel, Trust]], bound: Bound | None = None

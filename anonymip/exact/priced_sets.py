@@ -18,6 +18,7 @@ from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound
 from anonymip.solvers.linear_programs import solve_linear_program
+from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_RELATIVE
 
 
@@ -35,6 +36,12 @@ class PricedSets:
     bound: Bound | None
     found: int
     duals: Floats | None = None
+
+    @property
+    def ended(self) -> Stopped | None:
+        """What ended the enumeration early, if it was the budget."""
+        ends = (Stopped.TIME, Stopped.INTERRUPT)
+        return next((end for end in ends if self.sets.reason == end.value), None)
 
 
 def priced_sets(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Unpack
 
 from anonymip.assignments import Assignment
-from anonymip.errors import InputError, NoSolution
+from anonymip.errors import InputError
 from anonymip.exact.classes.small import compare_exactly
 from anonymip.exact.model_run import ModelRun, SolverChoices
 from anonymip.exact.priced_sets import PricedSets, priced_sets
@@ -22,7 +22,6 @@ from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
 from anonymip.solvers import broken_by_values
-from anonymip.status import Stopped
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
@@ -89,43 +88,22 @@ def equivalence_mip(
         formulation, reason = _pick(problem, columns)
         run.trace.append(f"auto picked the formulation {formulation}: {reason}")
     run.describe(formulation=formulation, integer_ends=integer_ends, warm_start=warm_start)
-    out = None if columns is None else _ran_out(columns)
-    if columns is not None and out is not None and formulation == "set-partition":
-        run.trace.append(f"{columns.found:,} possible classes were found, and time ended")
-        if incumbent is None:
-            raise NoSolution(
-                f"possible classes were still being enumerated at the end ({out.value})",
-                remedy="Give it more time, or a warm start",
-            )
-        return run.kept(incumbent, out)
-    choices: dict[str, object] = {}
     if columns is not None and formulation == "set-partition":
-        run.trace.append(f"{len(columns.sets):,} of {columns.found:,} possible classes are left")
-        choices["sets"] = columns.sets
-        kept = run.kept_without_effort(sets=len(columns.sets))
-        if kept is not None:
-            return kept if columns.bound is None else kept.with_bound(columns.bound)
+        solution = run.solve_by_sets(formulation, columns, "classes")
     else:
+        choices: dict[str, object] = {}
         if "integer_ends" in choices_of(formulation):
             choices["integer_ends"] = integer_ends
         size = model_size(problem, formulation)
         kept = run.kept_without_time(size) or run.kept_without_effort(size)
         if kept is not None:
             return kept
-    trust = TrustOfLosses.of(problem, formulation)
-    solution = run.solve(lambda: (build(problem, formulation, **choices), trust))
-    own = None if columns is None else columns.bound
-    solution = solution if own is None else solution.with_bound(own)
+        trust = TrustOfLosses.of(problem, formulation)
+        solution = run.solve(lambda: (build(problem, formulation, **choices), trust))
     # Who brings a formulation wants to see what it finds.
     if run.settings.relative_gap or formulation not in FORMULATIONS:
         return solution
     return compare_exactly(solution, run.budget, seed)
-
-
-def _ran_out(columns: PricedSets) -> Stopped | None:
-    """Return what ended the enumeration early, if it was the budget."""
-    ends = (Stopped.TIME, Stopped.INTERRUPT)
-    return next((end for end in ends if columns.sets.reason == end.value), None)
 
 
 def _pick(problem: Problem, columns: PricedSets) -> tuple[str, str]:
@@ -136,12 +114,12 @@ def _pick(problem: Problem, columns: PricedSets) -> tuple[str, str]:
     if columns.sets.complete:
         return "set-partition", f"{columns.found:,} possible classes"
     many = f"more than {MAX_COLUMNS:,} possible classes"
-    if _ran_out(columns) is not None:
+    if columns.ended is not None:
         many = "there was no time to find all possible classes"
     try:
         model_size(problem, "bigm")
     except InputError as refusal:
-        if _ran_out(columns) is not None:
+        if columns.ended is not None:
             return "set-partition", many
         raise InputError(
             f"no formulation fits: set partitioning has {many}; {refusal.message}",

@@ -8,7 +8,7 @@ from typing import Unpack
 import numpy as np
 
 from anonymip.assignments import Assignment, Cover
-from anonymip.errors import InputError, NoSolution, unknown_name
+from anonymip.errors import InputError, unknown_name
 from anonymip.exact.freeform.every_size import needs_every_size, solve_every_size, too_many_sets
 from anonymip.exact.freeform.pair_assignment import (
     best_partners,
@@ -143,32 +143,15 @@ def freeform_mip(
     kept = run.kept_without_time(size)
     if kept is not None:
         return kept
-    columns = None
     if formulation == "set-cover":
         columns = _priced(problem, incumbent, run.budget)
-        stopped = run.budget.stop_reason()
-        if not columns.sets.complete and stopped is not None:
-            if incumbent is None:
-                raise NoSolution(
-                    f"not all sets were found before the method stopped ({stopped.value})",
-                    remedy="Give it more time, or a warm start",
-                )
-            run.trace.append(f"{columns.found:,} possible sets were found, and time ended")
-            return run.kept(incumbent, stopped)
-        run.trace.append(f"{len(columns.sets):,} of {columns.found:,} possible sets are left")
-        kept = run.kept_without_effort(sets=len(columns.sets))
-        choices = {"sets": columns.sets}
-    else:
-        choices = asked
-        summed = problem.compiled.aggregate == "sum"
-        kept = run.kept_without_effort(size, node=_NODE if summed else _NODE_OF_MAXIMUM)
+        return run.solve_by_sets(formulation, columns, "sets")
+    summed = problem.compiled.aggregate == "sum"
+    kept = run.kept_without_effort(size, node=_NODE if summed else _NODE_OF_MAXIMUM)
     if kept is not None:
-        own = None if columns is None else columns.bound
-        return kept if own is None else kept.with_bound(own)
+        return kept
     trust = TrustOfLosses.of(problem, formulation)
-    solution = run.solve(lambda: (build(problem, formulation, **choices), trust))
-    own = None if columns is None else columns.bound
-    return solution if own is None else solution.with_bound(own)
+    return run.solve(lambda: (build(problem, formulation, **asked), trust))
 
 
 def _has_few_sets(problem: Problem) -> bool:

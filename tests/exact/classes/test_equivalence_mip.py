@@ -139,6 +139,24 @@ def test_time_up_in_the_enumeration_keeps_the_start() -> None:
         equivalence_mip(problem, formulation="set-partition", warm_start="none", budget=budget)
 
 
+def test_no_time_to_build_a_model_by_sets_keeps_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All possible classes are known, and their duals bound the release, which no solver sees."""
+    monkeypatch.setattr(model_run, "SECONDS_A_CONSTRAINT", 1e6)
+    problem = Problem(census(12, 3, seed=1), 3)
+    start = ordered_cut(problem).assignment
+    asked: dict[str, Any] = {
+        "formulation": "set-partition",
+        "start": start,
+        "budget": Budget.of(60.0),
+    }
+    found = equivalence_mip(problem, **asked)
+    assert found.solver is None
+    assert "takes longer to build than there is time: the start is kept" in found.trace[-1]
+    assert found.assignment is start
+    assert found.bound is not None
+    assert found.bound.method == "linear relaxation of set partitioning"
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_expired_budget_without_start_is_no_solution(health: Problem, solver: str) -> None:
     """Nothing found is an error with a remedy, never an empty answer."""
