@@ -20,7 +20,6 @@ import numpy as np
 
 from anonymip.exact.classes.exact_cover import cheapest_cover, sort_found
 from anonymip.exact.classes.set_search import (
-    COMPLETE,
     RowSets,
     Simplex,
     SmallRules,
@@ -42,11 +41,8 @@ from anonymip.objectives.kernels.growing_sets import losses_with
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.recodings.rules.diversity_counts import (
-    count_in,
     diversity_rule,
-    forget_row,
-    may_be_diverse,
-    start_counts,
+    rows_are_diverse,
 )
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
@@ -163,7 +159,7 @@ def _search(
         width = min(width, loss - dual_bound)
         most = dual_bound + width - paid
         # All sets that a release within the width can hold; the slack is on the safe side.
-        if list_sets(rules, work, count, size, most - slack, max_nodes) != COMPLETE:
+        if not list_sets(rules, work, count, size, most - slack, max_nodes):
             return CAPPED
         sort_found(found, count)
         sets, complete = cheapest_cover(
@@ -171,7 +167,15 @@ def _search(
         )
         # The cover is better than the known release.
         if sets > 0:
-            label_cover(work, count, sets)
+            following = work.scratch
+            for t in range(count):
+                following[t] = work.begin[work.types.rank[t]]
+            for label in range(sets):
+                for t in range(count):
+                    copies = (work.cover.best[label] & packing.fields[t]) >> packing.shift[t]
+                    for _ in range(copies):
+                        work.labels[work.order[following[t]]] = label
+                        following[t] += 1
             _number_classes(work, size)
             work.result[0] = labelled_loss(
                 rules.rows, work.first.state, rules.summed, chosen, size, work.labels
@@ -275,38 +279,13 @@ def merge_types(rules: SmallRules, work: SmallWork, chosen: Ints, size: int) -> 
 
 
 @kernel
-def is_diverse(
-    rules: SmallRules, work: SmallWork, chosen: Ints, places: Ints, begin: int, end: int
-) -> bool:
-    """Return whether the rows at a segment of `places` are diverse."""
-    rule, counts = rules.diversity, work.first.counts
-    start_counts(counts)
-    for at in range(begin, end):
-        count_in(rule, counts, chosen[places[at]], 1, 0, 0)
-    for at in range(begin, end):
-        forget_row(rule, counts, chosen[places[at]])
-    return may_be_diverse(rule, counts, 0, end - begin, end - begin)
-
-
-@kernel
-def label_cover(work: SmallWork, count: int, sets: int) -> None:
-    """Label the rows by the best cover."""
-    packing, following = work.packing, work.scratch
-    for t in range(count):
-        following[t] = work.begin[work.types.rank[t]]
-    for label in range(sets):
-        for t in range(count):
-            copies = (work.cover.best[label] & packing.fields[t]) >> packing.shift[t]
-            for _ in range(copies):
-                work.labels[work.order[following[t]]] = label
-                following[t] += 1
-
-
-@kernel
 def cut_sorted_rows(rules: SmallRules, work: SmallWork, chosen: Ints, size: int) -> bool:
     """Label the classes of the best cut of the sorted rows; false if no classes are allowed."""
     order, best, begin = work.order, work.first.loss, work.first.begin
-    if size < rules.k or not is_diverse(rules, work, chosen, order, 0, size):
+    rows, counts = work.scratch, work.first.counts
+    for at in range(size):
+        rows[at] = chosen[order[at]]
+    if size < rules.k or not rows_are_diverse(rules.diversity, counts, rows, 0, size):
         return False
     # Longer classes could be cut in two without loss; under a diversity the halves need not keep
     # it, and the length only limits the effort.
@@ -320,17 +299,17 @@ def cut_sorted_rows(rules: SmallRules, work: SmallWork, chosen: Ints, size: int)
         if best[start] == np.inf:
             continue
         # The class grows by one row at a time, so its loss is never computed afresh.
-        open_class(rules.rows, work.first.state, chosen[order[start]])
+        open_class(rules.rows, work.first.state, rows[start])
         for end in range(start + 1, min(start + longest, size) + 1):
             if end > start + 1:
-                join_class(rules.rows, work.first.state, chosen[order[end - 1]])
+                join_class(rules.rows, work.first.state, rows[end - 1])
             if end - start < rules.k:
                 continue
             loss = record_loss(rules.rows.tables, work.first.state)
             loss = best[start] + (end - start) * loss if rules.summed else max(best[start], loss)
             if loss >= best[end]:
                 continue
-            if not ruled or is_diverse(rules, work, chosen, order, start, end):
+            if not ruled or rows_are_diverse(rules.diversity, counts, rows, start, end):
                 best[end] = loss
                 begin[end] = start
     # Short classes alone may not keep the diversity, but all rows in one do.
@@ -443,7 +422,16 @@ def solve_relaxation(rules: SmallRules, work: SmallWork, count: int, most: float
         return -np.inf
     simplex, sets, counts = work.simplex, work.row_sets, work.packing.counts
     duals, best = simplex.duals, -np.inf
-    _begin_basis(simplex, counts, sets, count)
+    # The basis begins with a column of its own for each type, costlier than any set.
+    costliest = 0.0
+    for at in range(sets.begin[sets.held[0]]):
+        costliest = max(costliest, abs(sets.costs[at]))
+    for t in range(count):
+        duals[t] = 2.0 * costliest
+        simplex.amounts[t] = counts[t] * (1.0 + _SPREAD * ((t * 7 + 3) % 11 + t / 64.0))
+        for other in range(count):
+            simplex.inverse[t, other] = 0.0
+        simplex.inverse[t, t] = 1.0
     for _ in range(_PIVOTS * count + 1):
         # Each row shares in the worst reduced cost, so that the repaired duals are valid after any
         # pivot; the best of them are kept.
@@ -465,20 +453,6 @@ def solve_relaxation(rules: SmallRules, work: SmallWork, count: int, most: float
         if not _pivot(simplex, sets, rules.k, count, prefix, at, reduced):
             break
     return best
-
-
-@kernel
-def _begin_basis(simplex: Simplex, counts: Ints, sets: RowSets, count: int) -> None:
-    """Begin with a column of its own for each type, costlier than any set."""
-    costliest = 0.0
-    for at in range(sets.begin[sets.held[0]]):
-        costliest = max(costliest, abs(sets.costs[at]))
-    for t in range(count):
-        simplex.duals[t] = 2.0 * costliest
-        simplex.amounts[t] = counts[t] * (1.0 + _SPREAD * ((t * 7 + 3) % 11 + t / 64.0))
-        for other in range(count):
-            simplex.inverse[t, other] = 0.0
-        simplex.inverse[t, t] = 1.0
 
 
 @kernel

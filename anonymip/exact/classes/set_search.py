@@ -44,9 +44,6 @@ _MOST_SETS = 1 << 17
 #: Sets of k rows in the linear relaxation at most.
 _MOST_ROW_SETS = 1 << 18
 
-#: What a search for sets ends with.
-COMPLETE, OVERFLOWED, OUT_OF_NODES = 0, 1, 2
-
 
 class SmallRules(Packed):
     """What classes lose, and what they must keep."""
@@ -201,10 +198,11 @@ def rank_types(rules: SmallRules, work: SmallWork, chosen: Ints, count: int) -> 
 @kernel
 def list_sets(
     rules: SmallRules, work: SmallWork, count: int, size: int, cutoff: float, max_nodes: int
-) -> int:
+) -> bool:
     """List the sets of k or more rows whose reduced cost is below the cutoff, by first type.
 
-    Without duals where the largest loss counts: there a cost is a record loss.
+    False if they are too many, or the partial sets to look at. Without duals where the largest loss
+    counts: there a cost is a record loss.
     """
     types, search, found = work.types, work.search, work.found
     counts = work.packing.counts
@@ -226,7 +224,7 @@ def list_sets(
         while search.at[depth] == search.end[depth]:
             if depth == 0:
                 found.begin[count] = found.held[0]
-                return COMPLETE
+                return True
             depth -= 1
             types.used[search.members[depth]] -= 1
             take_back(types.diversity, search.counts, search.members[depth])
@@ -240,7 +238,7 @@ def list_sets(
         if not _promising(rules, counts, types, search, depth, at, largest, cutoff):
             continue
         if work.nodes[0] >= max_nodes:
-            return OUT_OF_NODES
+            return False
         work.nodes[0] += 1
         enter_row(types, work.packing, search, depth, t)
         count_in(types.diversity, search.counts, t, 1, depth, depth + 1)
@@ -253,7 +251,7 @@ def list_sets(
             ):
                 held = found.held[0]
                 if held == len(found.costs):
-                    return OVERFLOWED
+                    return False
                 found.packed[held] = search.packed[depth]
                 found.costs[held] = cost
                 found.held[0] += 1
@@ -316,8 +314,19 @@ def _list_followers(
     search.at[size] = search.end[size] = 0
     if size == largest:
         return
-    # `top[q]` is the most that q further rows can take off the cost.
-    _sum_top_duals(counts, types, search, size, first, largest)
+    # `highest[q]` is the most that q further rows can take off the cost: the sum of the q highest
+    # duals of the rows that may follow, minus infinity where there are fewer rows.
+    q, most, highest = 0, largest - size, search.top
+    highest[0] = 0.0
+    for at in range(first, search.end[size - 1]):
+        t = search.followers[size - 1, at]
+        for _ in range(min(counts[t] - types.used[t], most - q)):
+            highest[q + 1] = highest[q] + types.duals[t]
+            q += 1
+        if q == most:
+            break
+    for rest in range(q + 1, most + 1):
+        highest[rest] = -np.inf
     followers, losses = search.followers[size], search.losses[size]
     # Types with rows left; none of those before can come back further down.
     count = 0
@@ -337,7 +346,7 @@ def _list_followers(
         else:
             kept = False
             for grown in range(max(size + 1, rules.k), largest + 1):
-                top = search.top[grown - size - 1]
+                top = highest[grown - size - 1]
                 if grown * loss - (dual_sum + types.duals[t]) - top < cutoff:
                     kept = True
                     break
@@ -349,24 +358,3 @@ def _list_followers(
     # What is left must suffice for k rows and for the diversity.
     if reach >= rules.k and may_be_diverse(types.diversity, search.counts, size, size, reach):
         search.end[size] = held
-
-
-@kernel
-def _sum_top_duals(
-    counts: Ints, types: TypeRows, search: SetSearch, size: int, first: int, largest: int
-) -> None:
-    """Set `top[q]` to the sum of the q highest duals of the rows that may follow.
-
-    Where there are fewer rows, the further sums are minus infinity: they are not reached.
-    """
-    q, most, top = 0, largest - size, search.top
-    top[0] = 0.0
-    for at in range(first, search.end[size - 1]):
-        t = search.followers[size - 1, at]
-        for _ in range(min(counts[t] - types.used[t], most - q)):
-            top[q + 1] = top[q] + types.duals[t]
-            q += 1
-        if q == most:
-            return
-    for rest in range(q + 1, most + 1):
-        top[rest] = -np.inf

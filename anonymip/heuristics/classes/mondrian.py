@@ -14,12 +14,9 @@ from anonymip.problem import Problem
 from anonymip.recodings.rules.diversity_counts import (
     DiversityRule,
     ValueCounts,
-    count_in,
     diversity_rule,
-    forget_row,
-    may_be_diverse,
     new_counts,
-    start_counts,
+    rows_are_diverse,
 )
 from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
@@ -157,8 +154,8 @@ def _split_step(work: _Splitting, amount: int) -> int:
                 middle = _cut(work, widest, begin, end)
                 if (
                     middle >= 0
-                    and _is_diverse(work, begin, middle)
-                    and _is_diverse(work, middle, end)
+                    and rows_are_diverse(work.rule, work.counts, work.records, begin, middle)
+                    and rows_are_diverse(work.rule, work.counts, work.records, middle, end)
                 ):
                     break
                 middle = -1
@@ -174,18 +171,6 @@ def _split_step(work: _Splitting, amount: int) -> int:
             parts[cursor[0] + 1, 0], parts[cursor[0] + 1, 1] = begin, middle
             cursor[0] += 2
     return cursor[2]
-
-
-@kernel
-def _is_diverse(work: _Splitting, begin: int, end: int) -> bool:
-    """Return whether a part is diverse."""
-    rule, counts, records = work.rule, work.counts, work.records
-    start_counts(counts)
-    for at in range(begin, end):
-        count_in(rule, counts, records[at], 1, 0, 0)
-    for at in range(begin, end):
-        forget_row(rule, counts, records[at])
-    return may_be_diverse(rule, counts, 0, end - begin, end - begin)
 
 
 @kernel

@@ -147,6 +147,19 @@ def may_be_diverse(
 
 
 @kernel
+def rows_are_diverse(
+    rule: DiversityRule, counts: ValueCounts, rows: Ints, begin: int, end: int
+) -> bool:
+    """Return whether the rows at a segment of places are diverse."""
+    start_counts(counts)
+    for at in range(begin, end):
+        count_in(rule, counts, rows[at], 1, 0, 0)
+    for at in range(begin, end):
+        forget_row(rule, counts, rows[at])
+    return may_be_diverse(rule, counts, 0, end - begin, end - begin)
+
+
+@kernel
 def stays_diverse(
     rule: DiversityRule, counts: ValueCounts, size: int, leaving: int, joining: int
 ) -> bool:
