@@ -9,7 +9,6 @@ classes and an exact cover by them. Larger tables are for column generation.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +25,8 @@ from anonymip.exact.classes.exact_cover import (
     pack_counts,
 )
 from anonymip.exact.classes.set_search import new_small_work
-from anonymip.exact.priced_sets import PricedSets, priced_sets
+from anonymip.exact.priced_sets import priced_sets
+from anonymip.exact.warm_starts import find_start
 from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.classes.ordered_cut import ordered_cut
 from anonymip.heuristics.local_search.local_search import improve
@@ -34,7 +34,7 @@ from anonymip.models.parts.set_columns import MAX_COLUMNS
 from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
-from anonymip.runtime.arrays import Codes, Ints
+from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Bound, Solution, retold
 from anonymip.status import Stopped
@@ -49,6 +49,8 @@ _COMPARED, _COMPARED_NODES = 16, 200_000
 _NODES_A_SECOND = 200_000
 #: Releases that are better by less than this share of the loss are not looked for.
 _ROUNDING = 1e-3 * LOSS_RELATIVE
+#: Heuristics that a search of listed classes starts from.
+_STARTS = {"ordered-cut": ordered_cut, "greedy-search": greedy_search}
 #: A loss below this share of what one record may lose is no more than rounding of the others.
 _FINEST = 1e-15
 
@@ -63,7 +65,6 @@ class SmallResult:
     objective: float  # loss, recomputed by the objective's own function
     bound: float | None  # lower bound on the loss of any release; None if nothing is known
     proven: bool  # whether the classes are proven best
-    nodes: int  # partial sets and partial covers that were looked at
     #: What kept it from a proof: ``"max_nodes"``, ``"max_sets"``, ``"size"`` (too many rows),
     #: ``"rounding"``, or the value of `Stopped`; None if it is proven.
     reason: str | None
@@ -119,20 +120,20 @@ def _solve_compiled(problem: Problem, budget: Budget, max_nodes: int) -> SmallRe
     work = new_small_work(rules, problem.n)
     status = solve_rows(rules, work, every, problem.n, max_nodes)
     # Whole problems have a release: the class of all records keeps k and the diversity.
-    proven, nodes, labels = status == PROVEN, int(work.nodes[0]), work.labels
+    proven, labels = status == PROVEN, work.labels
     if not proven:
         labels = improve(problem, labels, effort="quick", budget=budget)
     release = Classes(labels.astype(np.int32))
     loss = Solution.of(problem, release, method="small").objective
     if 0.0 < abs(loss) < _FINEST * loss_scale(problem):
         # What sets lose beside what others lose is rounding: neither proof nor bound holds.
-        return SmallResult(release.labels, loss, None, False, nodes, "rounding")
+        return SmallResult(release.labels, loss, None, False, "rounding")
     if proven:
-        return SmallResult(release.labels, loss, loss, True, nodes, None)
+        return SmallResult(release.labels, loss, loss, True, None)
     stopped = budget.stop_reason()
     reason = "max_nodes" if stopped is None else stopped.value
     bound = min(float(work.result[1]), loss)
-    return SmallResult(release.labels, loss, bound, False, nodes, reason)
+    return SmallResult(release.labels, loss, bound, False, reason)
 
 
 def compare_exactly(solution: Solution, budget: Budget, seed: int) -> Solution:
@@ -165,78 +166,49 @@ def compare_exactly(solution: Solution, budget: Budget, seed: int) -> Solution:
     return replace(proven, trace=(*best.trace, remark))
 
 
-class _PackedSets(NamedTuple):
-    """The sets in words, as the cover search reads them."""
-
-    rank: Ints  # types of the enumeration, highest duals first
-    #: Of the types in that order.
-    packing: Packing
-    found: FoundSets
-    #: Sum of the duals of all rows, and of their absolute values.
-    dual_sum: float
-    dual_size: float
-    fits: bool  # whether the counts fit in one word
-
-
 def _solve_enumerated(problem: Problem, budget: Budget, max_nodes: int, seed: int) -> SmallResult:
     """Return the best classes of a problem: list all possible ones, then search for a cover.
 
     Raises NoSolution if no release keeps the rules, or none was found before the search ended.
     """
-    start = _start(problem, budget, seed)
+    start = find_start(problem, "best", None, _STARTS, seed, budget)[0]
     upper = None if start is None else start.objective
     columns = priced_sets(problem, upper, max_sets=MAX_COLUMNS, budget=budget)
-    nodes = columns.sets.nodes
     bound = None if columns.bound is None else columns.bound.value
     if not columns.sets.complete:
-        return _kept(start, bound, nodes, columns.sets.reason)
-    packed = _packed(problem, columns)
-    if not packed.fits:
-        return _kept(start, bound, nodes, "size")
-    summed, types = problem.compiled.aggregate == "sum", columns.sets.rows.types
-    gap = np.inf if upper is None else upper - packed.dual_sum
-    slack = 0.0 if upper is None else _ROUNDING * (abs(upper) + abs(packed.dual_sum))
-    slack += DUAL_ROUNDING * packed.dual_size
+        return _kept(start, bound, columns.sets.reason)
+    rows = columns.sets.rows
+    duals = np.zeros(rows.types) if columns.duals is None else columns.duals
+    packed = _packed(problem, columns.sets, duals)
+    if packed is None:
+        return _kept(start, bound, "size")
+    rank, packing, found = packed
+    summed, types = problem.compiled.aggregate == "sum", rows.types
+    dual_sum = float(duals @ rows.counts)
+    gap = np.inf if upper is None else upper - dual_sum
+    slack = 0.0 if upper is None else _ROUNDING * (abs(upper) + abs(dual_sum))
+    slack += DUAL_ROUNDING * float(np.abs(duals) @ rows.counts)
     cover, looked = CoverSearch.of_sizes(deep=problem.n + 1), np.zeros(1, np.int64)
     sets, complete = cheapest_cover(
-        summed, packed.packing, packed.found, cover, types, gap, slack, looked, max_nodes
+        summed, packing, found, cover, types, gap, slack, looked, max_nodes
     )
-    nodes += int(looked[0])
-    best = start if not sets else _labelled(problem, columns.sets, packed, cover.best[:sets])
+    best = start
+    if sets:
+        best = _labelled(problem, columns.sets, rank, packing, cover.best[:sets])
     if not complete:
-        return _kept(best, bound, nodes, "max_nodes")
+        return _kept(best, bound, "max_nodes")
     if best is None:
         raise NoSolution(
             "no classes keep the limits and the diversity", remedy="Ask for less, or suppress"
         )
     lost = max(abs(best.objective), abs(best.objective - problem.unavoidable))
     if slack > VISIBLE_SLACK * lost:
-        return _kept(best, bound, nodes, "rounding")
-    return SmallResult(
-        best.assignment.labels,  # type: ignore[union-attr]
-        best.objective,
-        best.objective,
-        True,
-        nodes,
-        None,
-    )
+        return _kept(best, bound, "rounding")
+    labels = best.assignment.labels  # type: ignore[union-attr]
+    return SmallResult(labels, best.objective, best.objective, True, None)
 
 
-def _start(problem: Problem, budget: Budget, seed: int) -> Solution | None:
-    """Return the better of two quick releases; None if they find none that keeps the rules."""
-    found = []
-    for heuristic in (ordered_cut, greedy_search):
-        try:
-            found.append(heuristic(problem, budget=budget, seed=seed))
-        except NoSolution:
-            # Under limits a heuristic may fail where there is a release.
-            continue
-    return min(found, key=lambda solution: solution.objective, default=None)
-
-
-def _kept(
-    best: Solution | None, bound: float | None, nodes: int, reason: str | None
-) -> SmallResult:
+def _kept(best: Solution | None, bound: float | None, reason: str | None) -> SmallResult:
     """Return the best release so far."""
     if best is None:
         raise NoSolution(
@@ -245,20 +217,24 @@ def _kept(
         )
     labels = best.assignment.labels  # type: ignore[union-attr]
     bound = None if bound is None else min(bound, best.objective)
-    return SmallResult(labels, best.objective, bound, False, nodes, reason)
+    return SmallResult(labels, best.objective, bound, False, reason)
 
 
-def _packed(problem: Problem, columns: PricedSets) -> _PackedSets:
-    """Return the sets in words; the cheapest ones of each first type come first."""
-    sets = columns.sets
-    types, counts = sets.rows.types, sets.rows.counts
-    duals = np.zeros(types) if columns.duals is None else columns.duals
+def _packed(
+    problem: Problem, sets: ClusterSets, duals: Floats
+) -> tuple[Ints, Packing, FoundSets] | None:
+    """Return the types, highest duals first, and the sets in words, as the cover search reads them.
+
+    The cheapest sets of each first type come first. None if the counts do not fit in one word.
+    """
+    types = sets.rows.types
     rank = np.argsort(-duals, kind="stable")
     place = np.empty(types, np.int64)
     place[rank] = np.arange(types)
     packing = Packing.of_sizes(most=types)
-    packing.counts[:] = counts[rank]
-    fits = bool(pack_counts(packing, types))
+    packing.counts[:] = sets.rows.counts[rank]
+    if not pack_counts(packing, types):
+        return None
     words, first = np.empty(0, np.int64), np.empty(0, np.int64)
     if len(sets):
         begins = sets.offsets[:-1]
@@ -278,19 +254,20 @@ def _packed(problem: Problem, columns: PricedSets) -> _PackedSets:
         np.searchsorted(first[order], np.arange(types + 1)).astype(np.int64),
         np.array([len(words)], np.int64),
     )
-    dual_sum, dual_size = float(duals @ counts), float(np.abs(duals) @ counts)
-    return _PackedSets(rank, packing, found, dual_sum, dual_size, fits)
+    return rank, packing, found
 
 
-def _labelled(problem: Problem, sets: ClusterSets, packed: _PackedSets, words: Ints) -> Solution:
+def _labelled(
+    problem: Problem, sets: ClusterSets, ranked: Ints, packing: Packing, words: Ints
+) -> Solution:
     """Return the release of a cover; sets of one row are suppressed records."""
     rows = sets.rows
     following = rows.starts[:-1].copy()
     labels = np.full(problem.n, SUPPRESSED, np.int32)
     for label, word in enumerate(words):
-        copies = (word & packed.packing.fields) >> packed.packing.shift
+        copies = (word & packing.fields) >> packing.shift
         alone = copies.sum() == 1
-        for t, rank in enumerate(packed.rank):
+        for t, rank in enumerate(ranked):
             stop = following[rank] + copies[t]
             labels[rows.records[following[rank] : stop]] = SUPPRESSED if alone else label
             following[rank] = stop

@@ -73,8 +73,10 @@ def violated_triples(held: csr_array, weights: Floats, coverage: Ints) -> tuple[
     shared = links.data
     triples = _triangles(links, first, second)
     odd_in_triples = single[triples].sum(axis=1)
+    width = held.shape[1]
     for a, b in ((0, 1), (0, 2), (1, 2)):
-        odd_in_triples -= 2.0 * _links_of(links, triples[:, a], triples[:, b])
+        at = np.searchsorted(first * width + second, triples[:, a] * width + triples[:, b])
+        odd_in_triples -= 2.0 * shared[at]
     odd_in_triples += 4.0 * _in_all_three(odd, weights, triples)
     alone = np.arange(held.shape[1])[:, None]
     sets: list[Ints] = []
@@ -100,13 +102,6 @@ def _triangles(links: csr_array, first: Ints, second: Ints) -> Ints:
     common = csr_array(linked[first].multiply(linked[second])).tocoo()
     edge = common.coords[0]
     return np.stack([first[edge], second[edge], common.coords[1].astype(np.int64)], axis=1)
-
-
-def _links_of(links: csr_array, a: Ints, b: Ints) -> Floats:
-    """Return what links pairs of types a < b, all of which are linked."""
-    width = links.shape[1]
-    first = np.repeat(np.arange(links.shape[0], dtype=np.int64), np.diff(links.indptr))
-    return np.asarray(links.data[np.searchsorted(first * width + links.indices, a * width + b)])
 
 
 def _in_all_three(odd: csr_array, weights: Floats, triples: Ints) -> Floats:
@@ -259,7 +254,10 @@ def separate(
     for size, divisor in shapes_of(coverage, largest):
         if len(present) < size:
             continue
-        members, excess = _search(packed, fractional, size, divisor, starts, rng)
+        members, excess = np.empty((starts, size), np.int64), np.empty(starts)
+        draws = rng.random((starts, _DRAWS))
+        exchange(packed, fractional, draws, divisor, _VIOLATION / 10, members, excess)
+        members.sort(axis=1)
         found += _chosen(list(members), excess, divisor, present, seen, max(1, most // 4))
     return found
 
@@ -286,22 +284,6 @@ def _chosen(
         seen.add(cut)
         chosen.append(cut)
     return chosen
-
-
-def _search(
-    support: Support,
-    fractional: Ints,
-    size: int,
-    divisor: int,
-    starts: int,
-    rng: np.random.Generator,
-) -> tuple[Ints, Floats]:
-    """Return (starts, size) sets of types and (starts,) how much each breaks its cut."""
-    sets, excess = np.empty((starts, size), np.int64), np.empty(starts)
-    draws = rng.random((starts, _DRAWS))
-    exchange(support, fractional, draws, divisor, _VIOLATION / 10, sets, excess)
-    sets.sort(axis=1)
-    return sets, excess
 
 
 def _support(held: csr_array, weights: Floats, coverage: Ints) -> Support:
