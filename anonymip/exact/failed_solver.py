@@ -9,7 +9,6 @@ from anonymip.errors import (
     InvalidAssignment,
     NoSolution,
     SolverError,
-    UnsupportedObjective,
 )
 from anonymip.exact.classes.small import solve_small
 from anonymip.exact.warm_starts import begin_freeform
@@ -85,7 +84,7 @@ def _cheap_cover(problem: Problem, budget: Budget, seed: int) -> Solution | None
         return found
     try:
         weaker = nearest_sets(problem, effort="quick", budget=budget, seed=seed)
-    except (InputError, NoSolution, UnsupportedObjective):
+    except (InputError, NoSolution):
         return found
     return weaker if found is None or weaker.objective < found.objective else found
 

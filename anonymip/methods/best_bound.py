@@ -106,9 +106,7 @@ def bound_of_any_number(
         found = bounds[-1]
         if found is not None and any(one.with_bound(found).is_optimal for one in releases):
             return found
-        highest, solved = relaxation_bound(
-            problem, releases, effort=effort, budget=budget, tried=tried
-        )
+        highest, solved = relaxation_bound(problem, releases, effort=effort, budget=budget)
         bounds.append(highest)
         if ladder is not None and not solved:
             bounds.append(ladder.climb(budget))

@@ -70,7 +70,7 @@ def test_what_is_too_large_stands_on_a_lower_rung(monkeypatch: pytest.MonkeyPatc
     problem, budget = Problem(census(150, 6, seed=2), 3), Budget()
     below, whole = lower_bound_of(problem), best_bound(problem)
     monkeypatch.setitem(bounding._TRIED, "normal", 100)
-    assert bounding.relaxation_bound(problem, [], effort="normal", budget=budget) == (None, False)
+    assert not bounding.may_be_bounded(problem, "normal")
     monkeypatch.setitem(bounding._TRIED, "normal", 10_000)
     assert below is not None
     assert whole is not None

@@ -12,7 +12,7 @@ from anonymip.assignments import Assignment
 from anonymip.effort import EFFORTS, check_effort
 from anonymip.enumeration.merging import row_types
 from anonymip.enumeration.squared_errors import are_priced
-from anonymip.errors import AnonymipError, InputError, NoSolution, UnsupportedObjective
+from anonymip.errors import InputError, NoSolution
 from anonymip.exact.classes.small import compare_exactly
 from anonymip.exact.column_generation.conditions import column_rules, rules_of_relaxation
 from anonymip.exact.column_generation.proving import Proof
@@ -29,29 +29,24 @@ from anonymip.solvers import SolverOptions
 from anonymip.status import Stopped
 from anonymip.tolerances import closes_gap
 
-#: Methods that are cheap, with their options.
-_CLASSES: tuple[tuple[str, Mapping[str, object]], ...] = (
-    ("anonymip.heuristics.classes.ordered_cut:ordered_cut", {}),
-    ("anonymip.heuristics.classes.k_member:k_member", {}),
-    ("anonymip.heuristics.local_search.local_search:local_search", {"from_method": "best"}),
-)
-_COVERS: tuple[tuple[str, Mapping[str, object]], ...] = (
-    ("anonymip.heuristics.freeform.hungarian:hungarian", {}),
-    ("anonymip.heuristics.freeform.reassign:reassign", {"from_method": "hungarian"}),
-    ("anonymip.heuristics.freeform.reassign:reassign", {"from_method": "sort-greedy"}),
-    ("anonymip.heuristics.freeform.ring:ring", {}),
-)
-_OF = MappingProxyType({"classes": _CLASSES, "freeform": _COVERS})
-_FIRST = MappingProxyType(
+#: Methods that are cheap, with their options, by recoding; the first one is for few records.
+_STARTS: Mapping[str, tuple[tuple[str, Mapping[str, object]], ...]] = MappingProxyType(
     {
-        "classes": "anonymip.heuristics.classes.initial:initial",
-        "freeform": "anonymip.heuristics.freeform.ring:ring",
+        "classes": (
+            ("anonymip.heuristics.classes.initial:initial", {}),
+            ("anonymip.heuristics.classes.ordered_cut:ordered_cut", {}),
+            ("anonymip.heuristics.classes.k_member:k_member", {}),
+            ("anonymip.heuristics.local_search.local_search:local_search", {"from_method": "best"}),
+        ),
+        "freeform": (
+            ("anonymip.heuristics.freeform.ring:ring", {}),
+            ("anonymip.heuristics.freeform.hungarian:hungarian", {}),
+            ("anonymip.heuristics.freeform.reassign:reassign", {"from_method": "hungarian"}),
+            ("anonymip.heuristics.freeform.reassign:reassign", {"from_method": "sort-greedy"}),
+            ("anonymip.heuristics.freeform.ring:ring", {}),
+        ),
     }
 )
-#: What a heuristic may refuse that columns do not.
-_REFUSALS: tuple[type[AnonymipError], ...] = (NoSolution, InputError, UnsupportedObjective)
-
-
 #: Records up to which a thorough proof looks for better releases by itself: its first ones are
 #: those of normal effort, which take half of the time of 300 records with k = 3 otherwise.
 _TRIED_BY_COLUMNS = 2_000
@@ -70,11 +65,12 @@ def starting_releases(
     Heuristics run beside a known start, which InvalidAssignment is raised of if it breaks a rule.
     """
     found = [] if start is None else [Solution.of(problem, start, method="start")]
-    recoding, few = problem.recoding.name, problem.n <= FEW
-    first: dict[str, Mapping[str, object]] = {_FIRST[recoding]: {}} if few else {}
-    # The iterated search of squared errors forgets where it began.
-    others = _CLASSES[-1:] if are_priced(problem) else _OF[recoding]
-    for target, options in (*first.items(), *others):
+    few = problem.n <= FEW
+    first, *others = _STARTS[problem.recoding.name]
+    if are_priced(problem):
+        # The iterated search of squared errors forgets where it began.
+        others = others[-1:]
+    for target, options in [first, *others] if few else others:
         if found and (few or budget.stop_reason() is not None):
             break
         module, _, name = target.partition(":")
@@ -88,7 +84,8 @@ def starting_releases(
             taken["effort"] = EFFORTS[-2]
         try:
             found.append(heuristic(problem, seed=seed, budget=budget, **taken))
-        except _REFUSALS:
+        # What a heuristic may refuse that columns do not.
+        except (NoSolution, InputError):
             continue
     return sorted(found, key=lambda solution: solution.objective)
 
@@ -152,7 +149,6 @@ def column_generation(
         options=SolverOptions(threads=threads, seed=seed),
         gap=SolverOptions(relative_gap=gap).relative_gap,
         work=WORK[effort],
-        seed=seed,
         bound_only=bound_only,
         memory=1e9 * memory,
     )
@@ -235,29 +231,24 @@ def relaxation_bound(
     *,
     effort: str,
     budget: Budget,
-    tried: str | None = None,
 ) -> tuple[Bound | None, bool]:
     """Return the bound of column generation, and whether it is that of the linear program.
 
-    `releases`: known ones, from whose sets the master starts. `effort`: how much is looked at, and
-    how large the table may be. `budget`: ends the rounds; the bound of the last one holds. `tried`:
-    the effort that says how large the table may be; None for the same. Returns: the bound is None
-    if the problem does not meet the conditions of column generation, is too large for the effort,
-    or no round ended. Complexity: exponential in k in the worst case, bounded by what the effort
-    allows. 1,000 records of 8 attributes take 2 seconds with k = 3; 300 take 3 seconds with k = 5.
+    `problem`: one that :func:`may_be_bounded`. `releases`: known ones, from whose sets the master
+    starts. `effort`: how much is looked at. `budget`: ends the rounds; the bound of the last one
+    holds. Returns: the bound is None if the problem does not meet the conditions of column
+    generation, or no round ended. Complexity: exponential in k in the worst case, bounded by what
+    the effort allows. 1,000 records of 8 attributes take 2 seconds with k = 3; 300 take 3 seconds
+    with k = 5.
     """
-    if not may_be_bounded(problem, tried or effort):
-        return None, False
     # What holds without rules holds under them.
     freed = problem.without_rules
     try:
         freed, rules = rules_of_relaxation(freed)
     except InputError:
         return None, False
-    work = Work(
-        0, 0, nodes=0, perturbed=0, neighbourhoods=0, branches=0, searched=_SEARCHED[effort]
-    )
-    settings = Settings("highs", SolverOptions(), 0.0, work, 0, bound_only=True)
+    work = Work(searched=_SEARCHED[effort])
+    settings = Settings("highs", SolverOptions(), 0.0, work, bound_only=True)
     run = Run(freed, rules, Stopwatch())
     if freed.recoding.name != problem.recoding.name:
         releases = ()

@@ -33,10 +33,10 @@ from anonymip.enumeration.merging import MergedRows, merge_rows
 from anonymip.errors import InputError, UnsupportedObjective, argument
 from anonymip.exact.set_partitioning.restricted_master import Covering
 from anonymip.graphs import perfect_matching
+from anonymip.objectives.language.tracing import random_chains, rounding_slack
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.runtime.arrays import Floats, Ints
-from anonymip.tolerances import LOSS_ABSOLUTE, LOSS_RELATIVE
 
 _REMEDY = "Use another method of the recoding, such as its MIP"
 
@@ -169,8 +169,8 @@ def rules_of_relaxation(problem: Problem) -> tuple[Problem, ColumnRules]:
     return classes, replace(rules, largest=problem.k, most=problem.n, counted=False)
 
 
-#: Growing sets of records that are tried, and their size at most.
-_CHAINS, _LONGEST = 500, 8
+#: Growing sets of records that are tried.
+_CHAINS = 500
 
 
 def falling_pair(problem: Problem) -> str:
@@ -178,7 +178,7 @@ def falling_pair(problem: Problem) -> str:
 
     Empty if none is found among random sets.
     """
-    chains = _chains(problem.n)
+    chains = random_chains(problem.n, _CHAINS)
     for size in range(2, chains.shape[1] + 1):
         fewer, more = chains[:, : size - 1], chains[:, :size]
         before = _class_losses(problem, fewer) / (size - 1)
@@ -197,7 +197,7 @@ def subadditive_pair(problem: Problem) -> str:
 
     Empty if none is found among random sets.
     """
-    chains = _chains(problem.n)
+    chains = random_chains(problem.n, _CHAINS)
     for size in range(2, chains.shape[1] + 1):
         whole = _class_losses(problem, chains[:, :size])
         for cut in range(1, size):
@@ -215,8 +215,7 @@ def subadditive_pair(problem: Problem) -> str:
 def _worst(losses: Floats, most: Floats) -> int | None:
     """Return where losses exceed most by the most; None if by no more than rounding does."""
     worst = int(np.argmax(np.nan_to_num(losses - most, nan=-np.inf)))
-    slack = 1e3 * (LOSS_ABSOLUTE + LOSS_RELATIVE * abs(losses[worst]))
-    return worst if losses[worst] - most[worst] > slack else None
+    return worst if losses[worst] - most[worst] > rounding_slack(losses)[worst] else None
 
 
 def _class_losses(problem: Problem, sets: Ints) -> Floats:
@@ -229,13 +228,6 @@ def _class_losses(problem: Problem, sets: Ints) -> Floats:
 
 def _named(records: Ints) -> str:
     return "{" + ", ".join(str(record + 1) for record in sorted(records.tolist())) + "}"
-
-
-def _chains(n: int) -> Ints:
-    """Return (chains, length) distinct records each, in random order."""
-    rng = np.random.default_rng(0)
-    length = min(n, _LONGEST)
-    return np.array([rng.choice(n, length, replace=False) for _ in range(_CHAINS)], np.int64)
 
 
 def columns_of(rules: ColumnRules, assignment: Assignment) -> Columns:

@@ -252,7 +252,7 @@ class Improver:
                 found.labels,
                 effort="normal",
                 budget=self._budget.share(IMPROVING.time),
-                seed=self._settings.seed,
+                seed=self._settings.options.seed,
             )
             found = Classes(labels)  # type: ignore[arg-type]
             run.offer(found)
@@ -278,7 +278,7 @@ class Improver:
             release.labels,
             steps=int(part * min(self._settings.work.perturbed * problem.n, IMPROVING.perturbed)),
             budget=self._budget.share(IMPROVING.time),
-            seed=self._settings.seed,
+            seed=self._settings.options.seed,
             visited=visited,
         )
         run.offer(Classes(labels))  # type: ignore[arg-type]

@@ -135,7 +135,7 @@ class Proof:
 
         @cache
         def compared() -> Solution | None:
-            return cheap_release(run.problem, budget, settings.seed)
+            return cheap_release(run.problem, budget, settings.options.seed)
 
         while shares:
             if budget.stop_reason() is not None or run.is_closed(settings.gap):
@@ -286,7 +286,7 @@ class Proof:
                 point.shares,
                 run.rules.coverage,
                 known=master.cuts,
-                seed=settings.seed + rounds,
+                seed=settings.options.seed + rounds,
             )
             if not cuts:
                 break

@@ -40,15 +40,14 @@ WORK: Mapping[str, Work] = MappingProxyType(
 class Settings:
     """How a proof is looked for: solver, relative gap to stop at, work of the effort.
 
-    The seed is of cuts and of what is drawn; `bound_only` ends with the relaxation. `memory` is
-    what a pool of columns may hold, in bytes.
+    The seed of the options is of cuts and of what is drawn too; `bound_only` ends with the
+    relaxation. `memory` is what a pool of columns may hold, in bytes.
     """
 
     solver: str
     options: SolverOptions
     gap: float
     work: Work
-    seed: int
     bound_only: bool
     memory: float = 1e9
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,9 +119,9 @@ class PoolAnswer:
     them by a share of `resolution` where the search is complete: `chosen` is optimal up to that, or
     nothing costs less than the upper bound. `by_solver` is the solver whose report the bound rests
     on; None if that is duals that were checked in arithmetic of its own. `cuts` were binding at the
-    root, or found at other nodes: for the next pool. (t,) `duals` are those of the root,
-    `columns_left` could not be excluded there, `work` is what nodes and the solver took, as nodes
-    of few columns, `was_full` says that the search held as much as it may, and went on with less.
+    root, or found at other nodes: for the next pool. `columns_left` could not be excluded
+    at the root, `work` is what nodes and the solver took, as nodes of few columns, `was_full` says
+    that the search held as much as it may, and went on with less.
     """
 
     chosen: Ints | None
@@ -129,7 +130,6 @@ class PoolAnswer:
     complete: bool
     by_solver: str | None
     cuts: tuple[RankOneCut, ...]
-    duals: Floats
     columns_left: int
     nodes: int
     work: float
@@ -238,7 +238,6 @@ class PoolSearch:
         self._nodes, self._left = 0, len(pool.costs)
         self._work = 0.0
         self._asked = known_after
-        self._duals = np.zeros(len(pool.coverage))
 
     def _begin(self, pool: Pool, cuts: Sequence[RankOneCut]) -> None:
         """Take up a pool with an empty program."""
@@ -286,7 +285,6 @@ class PoolSearch:
             complete,
             self._reporter,
             tuple(self._cuts),
-            self._duals,
             self._left,
             self._nodes,
             self._work,
@@ -325,7 +323,6 @@ class PoolSearch:
             relaxed = self._relaxation.solve(active, self._budget)
             if relaxed is None:
                 return bound
-            self._duals = relaxed.row_duals
             before, bound = bound, max(bound, relaxed.bound)
             node = self._open(active, self._counted, relaxed, bound)
             if node is None:
@@ -339,13 +336,7 @@ class PoolSearch:
                 break
             if self._budget.stop_reason() is not None:
                 return bound
-            new = separate(
-                self._pool.incidence[relaxed.columns],
-                relaxed.weights,
-                self._pool.coverage,
-                known=self._cuts,
-                seed=self._options.seed + round_,
-            )
+            new = self._broken(relaxed, round_)
             if not new or self.was_full:
                 break
             self._add_cuts(new)
@@ -369,13 +360,7 @@ class PoolSearch:
             fit = int(max(0.0, self._free) // held)
             self.was_full |= fit < len(sides)
             cuts, sides = cuts[:fit], sides[:fit]
-            new = separate(
-                self._pool.incidence[root.relaxed.columns],
-                root.relaxed.weights,
-                self._pool.coverage,
-                known=self._cuts,
-                seed=self._options.seed + round_,
-            )
+            new = self._broken(root.relaxed, round_)
             if not (len(sides) or new) or self.was_full:
                 break
             active = root.active
@@ -429,6 +414,17 @@ class PoolSearch:
         self._relaxation.hold_rows(rows)
         self._cut_rows += rows.tolist()
         self._cuts += cuts
+
+    def _broken(self, relaxed: Relaxed, turn: int, **limits: Any) -> list[RankOneCut]:
+        """Return cuts that an optimum breaks, by random numbers of a turn."""
+        return separate(
+            self._pool.incidence[relaxed.columns],
+            relaxed.weights,
+            self._pool.coverage,
+            known=self._cuts,
+            seed=self._options.seed + turn,
+            **limits,
+        )
 
     def _open(
         self, active: Ints, rows: frozenset[int], relaxed: Relaxed, bound: float
@@ -572,15 +568,8 @@ class PoolSearch:
             return self._solved(node.active, node.rows, node.bound)
         if self._is_full:
             return node
-        new = separate(
-            self._pool.incidence[node.relaxed.columns],
-            node.relaxed.weights,
-            self._pool.coverage,
-            known=self._cuts,
-            seed=self._options.seed + NUMBERS.node_rounds * self._nodes + round_,
-            most=NUMBERS.node_cuts,
-            starts=NUMBERS.node_starts,
-        )
+        turn = NUMBERS.node_rounds * self._nodes + round_
+        new = self._broken(node.relaxed, turn, most=NUMBERS.node_cuts, starts=NUMBERS.node_starts)
         if not new:
             return node
         self._add_cuts(new)
@@ -658,14 +647,11 @@ def solve_pool(
         scaled, upper, tuple(cuts), solver, options, budget, max_nodes, memory, known_after
     )
     answer = search.run(start)
-    value = None if answer.chosen is None else pool.cost(answer.chosen)
-    bound = answer.bound * unit
-    return replace(
-        answer,
-        value=value,
-        bound=float(bound if value is None else min(bound, value)),
-        duals=answer.duals * unit,
-    )
+    value, bound = None, answer.bound * unit
+    if answer.chosen is not None:
+        value = pool.cost(answer.chosen)
+        bound = min(bound, value)
+    return replace(answer, value=value, bound=float(bound))
 
 
 def _unit(costs: Floats) -> float:

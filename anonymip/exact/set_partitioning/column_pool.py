@@ -133,8 +133,7 @@ class Relaxed:
 
     `bound` is on every selection from these columns that keeps the rows, or the cutoff if that is
     less; whatever uses a column costs its share of `reduced` (a,) more. The optimum takes `columns`
-    of the pool by `weights`, and the artificial one or not; (t,) and (e,) duals are of covering and
-    rows.
+    of the pool by `weights`, and the artificial one or not; (e,) `extra_duals` are of further rows.
     """
 
     bound: float
@@ -142,7 +141,6 @@ class Relaxed:
     columns: Ints
     weights: Floats
     artificial: bool
-    row_duals: Floats
     extra_duals: Floats
 
 
@@ -367,7 +365,6 @@ class PoolRelaxation:
             self._inside[taken],
             found.point[1:][taken],
             bool(found.point[0] > _UNUSED),
-            duals,
             extra_duals,
         )
 

@@ -129,13 +129,12 @@ class Multipliers:
 class MasterPoint:
     """An optimal vertex of the restricted master.
 
-    It uses `shares` (c,) of the known columns and leaves `alone` (t,) rows of each type out; it is
-    feasible if it leaves out none that may not be.
+    It uses `shares` (c,) of the known columns; it is feasible if it leaves out no row that may not
+    be.
     """
 
     value: float
     shares: Floats
-    alone: Floats
     multipliers: Multipliers
     feasible: bool
 
@@ -207,17 +206,15 @@ class RestrictedMaster(Generic[Rules]):
         t = self.rules.types
         duals = self.unit * found.duals
         own = t + int(self.rules.counted)
-        alone = found.point[:t]
         return MasterPoint(
             value=self.unit * found.value,
             shares=found.point[t:],
-            alone=alone,
             multipliers=Multipliers(
                 np.minimum(duals[:t], self.rules.price),
                 np.maximum(-duals[own:], 0.0),
                 float(max(-duals[t], 0.0)) if self.rules.counted else 0.0,
             ),
-            feasible=self.rules.may_leave_out or bool((alone <= _USED).all()),
+            feasible=self.rules.may_leave_out or bool((found.point[:t] <= _USED).all()),
         )
 
 

@@ -214,11 +214,11 @@ def refuse_falling(name: str, losses: Losses, n: int) -> None:
     `name`: of the objective. `losses`: record losses of sets of records. `n`: number of records.
     Raises UnsupportedObjective naming the records.
     """
-    chains = _chains(n)
+    chains = random_chains(n)
     before = losses(chains[:, :1])
     for size in range(2, chains.shape[1] + 1):
         after = losses(chains[:, :size])
-        falls = after < before - _slack(before)
+        falls = after < before - rounding_slack(before)
         if falls.any():
             at = int(falls.argmax())
             raise UnsupportedObjective(
@@ -236,12 +236,12 @@ def refuse_subadditive(name: str, costs: Losses, n: int) -> None:
     `name`: of the objective. `costs`: losses of classes of records. `n`: number of records. Raises
     UnsupportedObjective naming the records.
     """
-    chains = _chains(n)
+    chains = random_chains(n)
     for size in range(2, chains.shape[1] + 1):
         whole = costs(chains[:, :size])
         for cut in range(1, size):
             parts = costs(chains[:, :cut]) + costs(chains[:, cut:size])
-            falls = whole < parts - _slack(parts)
+            falls = whole < parts - rounding_slack(parts)
             if falls.any():
                 at = int(falls.argmax())
                 raise UnsupportedObjective(
@@ -252,13 +252,14 @@ def refuse_subadditive(name: str, costs: Losses, n: int) -> None:
                 )
 
 
-def _slack(losses: Floats) -> Floats:
+def rounding_slack(losses: Floats) -> Floats:
+    """Return by how much losses may differ from others without being told apart."""
     slack: Floats = 1e3 * (LOSS_ABSOLUTE + LOSS_RELATIVE * np.abs(losses))
     return slack
 
 
-def _chains(n: int) -> Ints:
+def random_chains(n: int, count: int = _CHAINS) -> Ints:
     """Return (chains, length) distinct records each, in random order."""
     rng = np.random.default_rng(0)
     length = min(n, _LARGEST)
-    return np.array([rng.choice(n, length, replace=False) for _ in range(_CHAINS)], np.int64)
+    return np.array([rng.choice(n, length, replace=False) for _ in range(count)], np.int64)

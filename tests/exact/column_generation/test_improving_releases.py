@@ -128,7 +128,7 @@ def test_as_much_is_not_done_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(problem, column_rules(problem), Stopwatch())
     run.offer(start.assignment)
     prices, master = SearchedColumns(run.rules), Master(run.rules, start.objective / problem.n)
-    settings = Settings("highs", SolverOptions(), 0.0, WORK["normal"], 0, False)
+    settings = Settings("highs", SolverOptions(), 0.0, WORK["normal"], False)
     improver = Improver(run, settings, prices, master, Budget())
     while improver.perturb(None, 0.1):
         pass

@@ -339,7 +339,7 @@ def test_nodes_that_wait_hold_little_and_lose_nothing() -> None:
     active = np.array([0, 3, 8, 4000])
     basis = Basis(np.ones(3, np.bool_), np.zeros(2, np.bool_))
     start = Start(np.array([1, 3]), np.array([7]), basis)
-    relaxed = Relaxed(0.0, np.zeros(4), active, np.zeros(4), False, np.zeros(9), np.zeros(100_000))
+    relaxed = Relaxed(0.0, np.zeros(4), active, np.zeros(4), False, np.zeros(100_000))
     node = branch_and_bound._Node(active, frozenset({7}), relaxed, 0.5, start)
     waiting = branch_and_bound._OpenNode.of(node, 5000)
     assert waiting.columns.tolist() == active.tolist()
