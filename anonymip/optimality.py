@@ -10,6 +10,7 @@ from anonymip.assignments import Description
 from anonymip.errors import UnsupportedObjective
 from anonymip.objectives.language.tables import effects_of_cells, least_step
 from anonymip.problem import Problem
+from anonymip.recodings.output_rows import priced_patterns
 from anonymip.tolerances import OPTIMALITY_RELATIVE, SEARCH_ROUNDING, closes_gap, equals_bound
 
 
@@ -53,12 +54,19 @@ def _tells_apart(problem: Problem, objective: float, bound: float) -> bool:
     """Return whether nothing between a bound and a loss is as much as a cell can change it by.
 
     Values that lie nearer to each other than a proof reaches make releases that lose less, and
-    within all tolerances. Suppression by patterns looks at no such distances.
+    within all tolerances. Suppression by patterns looks at no such distances, but a large price of
+    some records must not hide stars of others.
     """
     unseen = objective - bound
-    if unseen <= hidden_by_rounding(problem, objective) or problem.recoding.name == "pattern":
+    if unseen <= hidden_by_rounding(problem, objective):
         return True
     compiled = problem.compiled
+    if problem.recoding.name == "pattern":
+        priced = priced_patterns(problem)
+        losses = np.append(priced.costs, priced.price)
+        above = losses[np.isfinite(losses)] - losses.min()
+        visible = above[above > 4.0 * np.finfo(float).eps * np.abs(priced.costs).max()]
+        return bool(unseen < visible.min(initial=np.inf))
     return not compiled.has_tables or unseen < least_step(compiled.tables, problem.microdata)
 
 

@@ -17,7 +17,7 @@ SEARCH_ROUNDING = 4e-12  # searches and sums of losses are sure up to this share
 #: ... and up to this share of all dual values that they use, which may be large and cancel.
 DUAL_ROUNDING = 3e-14
 #: A search proves nothing where what it does not look for is a larger share of the loss.
-VISIBLE_SLACK = 1e-7
+VISIBLE_SLACK = LOSS_RELATIVE
 
 #: What a solver claims and what its point gives agree up to this, for costs of order 1.
 CLAIM_ABSOLUTE = 1e-6

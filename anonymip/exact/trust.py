@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from anonymip.assignments import Classes
-from anonymip.errors import NoSolution, SolverError
+from anonymip.errors import NoSolution, SolverError, UnsupportedObjective
 from anonymip.models.patterns.pattern_columns import PatternColumns
 from anonymip.objectives.language.tables import effects_of_cells, least_step, size_of_exact
 from anonymip.optimality import changeable
@@ -221,7 +221,11 @@ def largest_effect(problem: Problem) -> float:
     if problem.compiled.has_tables:
         return float(effects_of_cells(problem.compiled.tables, problem.microdata).max(initial=0.0))
     n = problem.n
-    single = problem.compiled.class_losses(np.arange(n)[:, None])
+    try:
+        single = problem.compiled.class_losses(np.arange(n)[:, None])
+    except UnsupportedObjective:
+        # No class of one record has this loss, as a variance of a sample.
+        single = np.empty(0)
     whole = problem.compiled.class_losses(np.arange(n)[None, :])
     if problem.compiled.aggregate == "sum":
         whole = whole / n

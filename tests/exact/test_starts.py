@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonymip import Classes, Freeform, InvalidAssignment, Solution
+from anonymip import Classes, Freeform, InvalidAssignment, Mask, Solution
 from anonymip.assignments import SUPPRESSED, Cover, Patterns
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.column_generation.column_generation import column_generation
@@ -119,3 +119,28 @@ def test_patterns_from_any_release(way: str, case: PatternCase, at: int, most: i
     assert best is not None
     assert_optimal(found, best, 1e-9)
     assert found.is_optimal or most is not None
+
+
+@pytest.mark.parametrize("way", PATTERN_METHODS)
+def test_a_large_price_hides_no_stars(way: str) -> None:
+    """One record has to be suppressed; a start shows the six others under dear patterns."""
+    rows = tuple(map(tuple, ["xxp", "xxp", "xyp", "xyp", "yyp", "yyp", "zzr"]))
+    case = PatternCase(
+        rows, ("p",) * 7, 2, Mask(suppress_at_most=2), (1, 1, 1), suppression=True, price=1e10
+    )
+    problem = case.problem()
+    stars = problem.recoding.stars(problem).tolist()  # type: ignore[union-attr]
+    dear = stars.index([True, True, False])
+    start = Patterns(np.array([*[dear] * 6, SUPPRESSED]))
+    found = PATTERN_METHODS[way](problem, start=start)
+    assert found.objective == 1e10 or not found.is_optimal
+
+
+def test_large_costs_hide_no_cheap_stars() -> None:
+    """The first attribute has to be hidden, at a cost beside which the others are small."""
+    rows = tuple(map(tuple, ["1xp", "2xp", "3xq", "4xq", "5yq", "6yq"]))
+    problem = PatternCase(rows, ("p",) * 6, 2, Mask(), (1e4, 1e-6, 1e-6)).problem()
+    least = pattern_fpt(problem).objective
+    for way in (pattern_ilp, partial(pattern_ilp, formulation="pattern-strong"), pattern_pairs):
+        found = way(problem, start=Patterns(np.full(6, 7)))
+        assert found.objective < least + 5e-7 or not found.is_optimal

@@ -12,6 +12,7 @@ from math import floor, fsum, log2
 import numpy as np
 
 from anonymip.assignments import SUPPRESSED
+from anonymip.errors import InputError
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import (
     OutputRows,
@@ -259,12 +260,21 @@ def loss_of(duals: PatternDuals, amounts: Ints) -> float:
 
 
 def _unit(program: PatternProgram) -> tuple[int, float]:
-    """Return a power of two for which no sum overflows, and the largest cost, at least 1."""
-    finite = program.price if np.isfinite(program.price) else 0.0
-    largest = max(1.0, float(program.costs.max(initial=0.0)), finite)
+    """Return a power of two for which no sum overflows, and the largest cost, at least 1.
+
+    Raises InputError if sums of whole costs overflow.
+    """
+    finite = abs(program.price) if np.isfinite(program.price) else 0.0
+    largest = max(1.0, float(np.abs(program.costs).max(initial=0.0)), finite)
     # Duals are kept within k of the largest costs; sums run over all records.
     bits = log2(largest) + log2(4.0 * program.records * program.k)
-    return 1 << max(0, min(_FINEST, floor(_BITS - bits))), largest
+    if bits > _BITS:
+        raise InputError(
+            f"a record may lose {largest:.3g}, too much for bounds of {program.records:,} records "
+            f"with k = {program.k}, which are sums of whole numbers",
+            remedy="Give all losses in a larger unit",
+        )
+    return 1 << min(_FINEST, floor(_BITS - bits)), largest
 
 
 def _reduced_costs(k: int, net: Ints, counts: Ints, rows: Ints, row_losses: Ints) -> Ints:

@@ -178,7 +178,13 @@ def _solve_enumerated(problem: Problem, budget: Budget, max_nodes: int, seed: in
     if not columns.sets.complete:
         return _kept(start, bound, columns.sets.reason)
     rows = columns.sets.rows
-    duals = np.zeros(rows.types) if columns.duals is None else columns.duals
+    duals = columns.duals
+    if duals is None:
+        # The search for a cover is cut off by costs, none of which may be below zero.
+        least = min(0.0, float((columns.sets.losses / columns.sets.sizes).min(initial=0.0)))
+        if problem.may_suppress:
+            least = min(least, problem.compiled.suppression_price)
+        duals = np.full(rows.types, least if problem.compiled.aggregate == "sum" else 0.0)
     packed = _packed(problem, columns.sets, duals)
     if packed is None:
         return _kept(start, bound, "size")
@@ -203,7 +209,8 @@ def _solve_enumerated(problem: Problem, budget: Budget, max_nodes: int, seed: in
         )
     lost = max(abs(best.objective), abs(best.objective - problem.unavoidable))
     if slack > VISIBLE_SLACK * lost:
-        return _kept(best, bound, "rounding")
+        # What is better by less was not looked for.
+        return _kept(best, best.objective - slack, "rounding")
     labels = best.assignment.labels  # type: ignore[union-attr]
     return SmallResult(labels, best.objective, best.objective, True, None)
 

@@ -190,7 +190,8 @@ def _solved(run: ModelRun, formulation: str, bound: Bound) -> Solution:
         columns = strong_columns(problem)
         if incumbent is not None:
             before, budget = len(columns.rows), run.budget.share(_DUALS)
-            columns, bound = columns_within(columns, incumbent.objective, budget)
+            columns, own = columns_within(columns, incumbent.objective, budget)
+            bound = max(bound, own, key=lambda one: one.value)
             run.trace.append(
                 f"{len(columns.rows):,} of {before:,} pairs of a type and an output row are left"
             )
@@ -280,7 +281,8 @@ def with_most_rows(
     if result.stopped is Stopped.OPTIMAL and not options.solver_options:
         if len(finer.sizes) < len(found.sizes):
             return found, [f"{rows}; {result.solver} calls fewer the most: it failed"]
-        return found, [f"{rows}, the most of all releases of this loss"]
+        if len(finer.sizes) == len(found.sizes):
+            return found, [f"{rows}, the most of all releases of this loss"]
     most = problem.n // problem.k
     if result.bound is not None and not options.solver_options:
         most = min(most, floor(result.bound + 0.5))

@@ -104,7 +104,9 @@ def pairs_with_duals(problem: Problem, budget: Budget) -> tuple[RecordPairs, Sto
     records = (matrix - columns).min(axis=1) + columns
     # Two records of a type may change places, so their mean is a dual value for both.
     duals = np.bincount(types.inverse, weights=records) / types.counts
-    duals -= LOSS_RELATIVE * np.abs(duals)
+    # Those of the columns may be large and cancel.
+    rounding = 4.0 * np.finfo(float).eps * float(matrix.max() + np.abs(columns).max())
+    duals -= LOSS_RELATIVE * np.abs(duals) + rounding
     bound = float(duals @ types.counts)
     counts, inverse = types.counts.copy(), types.inverse
     known = counts, inverse, differing, cheapest, pattern, common, unpaired, price

@@ -318,7 +318,9 @@ class PoolSearch:
     def _root(self) -> _Node | float | None:
         """Return the root after all cuts; None if it is closed, its bound if time ended."""
         active = np.arange(len(self._pool.costs))
-        bound, stalled = 0.0, 0
+        # As many of the columns that cost least as a selection holds, where these cost below zero.
+        bound = min(0.0, self._pool.most * float(self._pool.costs.min(initial=0.0)))
+        stalled = 0
         for round_ in range(NUMBERS.rounds + 1):
             relaxed = self._relaxation.solve(active, self._budget)
             if relaxed is None:
@@ -622,8 +624,8 @@ def solve_pool(
 ) -> PoolAnswer:
     """Return the cheapest selection from a pool, if one costs less than a bound.
 
-    Every column of the pool has a member, and costs are finite and at least 0. What costs as much
-    as the upper bound is not looked for: the loss of a known release, or a target.
+    Every column of the pool has a member, and costs are finite. What costs as much as the upper
+    bound is not looked for: the loss of a known release, or a target.
 
     The relaxation begins with some cuts, and with the columns of a start, such as those of a
     master's optimum. The solver is for what is small; None to branch only. After the work of

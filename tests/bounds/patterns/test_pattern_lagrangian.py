@@ -11,7 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonymip import Mask, NoSolution, PatternGuided, Problem, Suppressions, lower_bound, objective
+from anonymip import (
+    InputError,
+    Mask,
+    NoSolution,
+    PatternGuided,
+    Problem,
+    Suppressions,
+    lower_bound,
+    objective,
+)
 from anonymip.bounds.patterns.pattern_duals import (
     PatternDuals,
     PatternProgram,
@@ -248,3 +257,31 @@ def test_fractions_are_lowered_by_their_rounding() -> None:
     bound, terms = pattern_row_bound(problem), pattern_row_terms(problem).sum()
     assert bound.value < terms
     assert bound.value == pytest.approx(terms, rel=1e-8)
+
+
+@objective
+def far_below_zero(record: Any) -> Any:
+    """Lose a billion less for each star of the second attribute, one more for the first."""
+    stars = record.suppressed
+    return -1e9 + 1e9 * stars["a"] - 1e9 * stars["b"]
+
+
+def test_sums_of_costs_below_zero_do_not_overflow() -> None:
+    """Whole numbers are scaled by the largest cost of either sign."""
+    mask = Mask(patterns=((), ("a",), ("b",)))
+    problem = Problem(lettered(["01", "11", "00", "11", "11"]), 2, PatternGuided(mask))
+    problem = problem.replace(objective=far_below_zero)
+    assert pattern_lagrangian_bound(problem).value <= -1e10 * (1 - 1e-9)
+
+
+def test_sums_of_huge_costs_are_refused() -> None:
+    """The row bound, of floating-point numbers, is all that is left of them."""
+    rows = ["00", "10", "01", "01", "00", "11", "11", "01", "00", "11", "11", "11"]
+    costs = (4.99397280131569e18, 8.323288002192818e17)
+    case = PatternCase(tuple(map(tuple, rows)), ("p",) * 12, 4, Mask(), costs)
+    problem = case.problem()
+    with pytest.raises(InputError, match="too much for bounds of 12 records"):
+        pattern_lagrangian_bound(problem)
+    bound = pattern_bound(problem)
+    assert bound is not None
+    assert bound.value <= 9.988e18

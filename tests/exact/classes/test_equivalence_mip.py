@@ -28,6 +28,7 @@ from anonymip import (
     adopt,
     build,
     census,
+    class_objective,
     load_instance,
     objective,
     set_start,
@@ -387,3 +388,21 @@ def test_a_short_limit_is_no_wrong_question(seconds: float) -> None:
     microdata = Microdata(frame, attributes, sensitive=("s",))
     problem = Problem(microdata, 3, objective=product, diversity=Diversity(distinct=2))
     assert solve(problem, time_limit=seconds).objective >= solve(problem).objective - 1e-9
+
+
+@class_objective
+def _variance(members: Any) -> Any:
+    """Lose the variance of a sample, which one record has not."""
+    size = members.value["a"].shape[1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        centred = members.value["a"] - members.value["a"].mean(axis=1, keepdims=True)
+        return (centred**2).sum(axis=1) / (size - 1.0) * size
+
+
+def test_a_loss_that_single_records_have_not() -> None:
+    """A solver's result is judged by the losses of classes there are."""
+    frame = pd.DataFrame({"a": [3, 39, 7, 0, 21, 9, 33, 17, 12]})
+    problem = Problem(Microdata(frame, (Attribute("a"),)), 3, objective=_variance)
+    found = equivalence_mip(problem, warm_start="none")
+    assert found.is_optimal
+    assert sorted(found.sizes) == [3, 3, 3]

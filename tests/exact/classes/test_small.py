@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import combinations, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,8 +30,10 @@ from anonymip import (
     Stopped,
     WeightedLoss,
     census,
+    class_objective,
     solve,
 )
+from anonymip.exact import priced_sets
 from anonymip.exact.classes.best_classes import (
     CAPPED,
     INFEASIBLE,
@@ -341,6 +343,51 @@ def test_refuses_what_it_does_not_solve() -> None:
         solve_small(problem.replace(recoding=Freeform()))
     with pytest.raises(InputError, match="max_nodes"):
         solve_small(problem, max_nodes=0)
+
+
+@class_objective
+def _below_zero(members: Any) -> Any:
+    """Lose less than nothing, neither monotone nor additive."""
+    first, second = members.value["a0"], members.value["a1"]
+    width = second.max(axis=1) - second.min(axis=1)
+    return np.abs(first.sum(axis=1) * 7 % 13) + width - 14 * first.shape[1]
+
+
+def test_losses_below_zero_without_duals() -> None:
+    """Losses of sets are no bound of their covers where they are negative.
+
+    Without time for a linear program the sets have no duals, and with huge losses no solver has.
+    """
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({f"a{j}": rng.integers(0, 40, 11) for j in range(2)})
+    problem = Problem(
+        Microdata(frame, (Attribute("a0"), Attribute("a1"))), 2, objective=_below_zero
+    )
+    best = solve_small(problem)
+    assert best.proven
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(priced_sets, "solve_linear_program", lambda *_, **__: None)
+        again = solve_small(problem)
+    assert again.proven
+    assert again.objective == pytest.approx(best.objective)
+
+
+def test_what_is_not_looked_for_is_not_proven() -> None:
+    """Large losses of both signs cancel: classes that are better by less than their rounding."""
+    weights = np.array([1, -1, 2, -2, 1.5, -1.5]) * 1e6
+    extra = np.random.default_rng(1).integers(0, 4, 64)
+
+    @class_objective
+    def cancelling(members: Any) -> Any:
+        ids = members.value["a"].astype(int)
+        size, bits = ids.shape[1], (1 << ids).sum(axis=1)
+        return weights[ids].sum(axis=1) + size + 0.25e-7 * extra[bits] * size + 5.0 * (size > 2)
+
+    data = Microdata(pd.DataFrame({"a": np.arange(6)}), (Attribute("a"),))
+    found = solve_small(Problem(data, 2, objective=cancelling))
+    assert found.bound is not None
+    assert found.bound <= 6.0 < found.objective
+    assert (found.proven, found.reason) == (False, "rounding")
 
 
 def test_losses_below_the_rounding_of_others_are_not_proven() -> None:

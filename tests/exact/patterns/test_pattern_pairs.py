@@ -131,6 +131,20 @@ def test_one_record_may_be_suppressed_beside_a_row_that_all_may_become(pattern: 
     assert found.is_optimal
 
 
+def test_duals_that_cancel_prove_no_more_than_their_digits() -> None:
+    """Stars of the second attribute cost so much that those of the others are lost beside them."""
+    rows = (("x", "p", "s"), ("y", "p", "s"), ("x", "q", "s"), ("y", "q", "s"))
+    mask = Mask(patterns=((), ("a",), ("b",), ("a", "c")))
+    for costs in ((3.0, 1e16, 1.0), (0.3, 1e12, 1e-6)):
+        problem = PatternCase(rows, ("p",) * 4, 2, mask, costs).problem()
+        stars = problem.recoding.stars(problem).tolist()  # type: ignore[union-attr]
+        start = Patterns(np.full(4, stars.index([True, False, True])))
+        pairs, _ = pairs_with_duals(problem, Budget())
+        assert pairs.bound <= 4.0 * costs[0]
+        found = pattern_pairs(problem, start=start)
+        assert not found.is_optimal or found.objective == pytest.approx(4.0 * costs[0], rel=1e-9)
+
+
 def test_without_time_the_start_is_kept() -> None:
     """The bound of the duals so far is a bound all the same."""
     rows = (("x", "x"), ("x", "y"), ("y", "y"), ("y", "x"))

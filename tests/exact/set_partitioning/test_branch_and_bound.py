@@ -76,13 +76,14 @@ def solve(
     st.booleans(),
     st.sampled_from([None, 1.0, 2_000.0]),
     st.booleans(),
+    st.sampled_from([0.0, 0.5, 3.0]),
 )
 def test_pools_give_the_optimum_of_brute_force(
-    seed: int, kind: str, ties: bool, memory: float | None, mixed: bool
+    seed: int, kind: str, ties: bool, memory: float | None, mixed: bool, lowered: float
 ) -> None:
     """Partitions, multisets of types and k-covers, ties, whatever memory there is, by branching.
 
-    With mixed-integer cuts and without.
+    With mixed-integer cuts and without, and with costs below zero.
     """
     rng = np.random.default_rng(seed)
     if kind == "rows":
@@ -94,6 +95,7 @@ def test_pools_give_the_optimum_of_brute_force(
     columns = columns[(columns <= coverage).all(axis=1)]
     columns = columns[rng.random(len(columns)) < 0.7]
     costs = rng.integers(1, 6, len(columns)) / 8 if ties else rng.random(len(columns)) + 0.1
+    costs = costs - lowered
     count = int(coverage.sum()) // 2
     best = cheapest(columns, costs, coverage, count)
     options: dict[str, Any] = {"solver": None, "seed": seed % 7, "memory": memory}
@@ -110,7 +112,22 @@ def test_pools_give_the_optimum_of_brute_force(
         assert answer.bound == pytest.approx(50.0, rel=1e-6)
     else:
         assert answer.value == pytest.approx(best)
-        assert answer.bound == pytest.approx(best, rel=1e-6)
+        assert answer.bound == pytest.approx(best, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", [0, 3, 4])
+def test_targets_below_zero_are_reached(seed: int) -> None:
+    """Columns of negative cost, whose first relaxation is fractional."""
+    rng = np.random.default_rng(seed)
+    columns, coverage = columns_of(9, (3, 4)), np.ones(9, np.int64)
+    columns = columns[rng.random(len(columns)) < 0.6]
+    costs = rng.random(len(columns)) - 2.0
+    best = cheapest(columns, costs, coverage, 3)
+    answer = solve(columns, costs, coverage, best + 0.01, count_limit=3, solver=None)
+    assert answer.value == pytest.approx(best)
+    nothing = solve(columns, costs, coverage, best, count_limit=3, solver=None)
+    assert nothing.chosen is None
+    assert nothing.bound == pytest.approx(best)
 
 
 @pytest.mark.parametrize("solver", ["highs", None])
