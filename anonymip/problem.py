@@ -253,14 +253,14 @@ class Problem(Frozen):
     def unavoidable(self) -> float:
         """The loss of publishing every record exactly, which a monotone loss cannot go below.
 
-        Where a price is set for suppressed records, those that it is less for count with it. 0
-        where a loss of classes is undefined for single records.
+        Where records may be suppressed, those that this is less for count with its price. 0 where a
+        loss of classes is undefined for single records.
         """
         alone = np.arange(self.n)[:, None]
         try:
             losses = self.compiled.class_losses(alone)
-            if self.suppression_price is not None and self.most_suppressed:
-                losses = np.minimum(losses, self.suppression_price)
+            if self.most_suppressed:
+                losses = np.minimum(losses, self.compiled.suppression_price)
             return self.compiled.aggregated(losses)
         except UnsupportedObjective:
             return 0.0

@@ -32,6 +32,7 @@ from anonymip import (
     WeightedLoss,
     anonymize,
     load_instance,
+    objective,
     solve,
 )
 from anonymip.problem import (
@@ -47,6 +48,24 @@ from tests.brute_force import Rules, record_loss
 from tests.random_problems import Case, ruled_cases
 
 DATA = load_instance("health-records")
+
+
+def test_unavoidable_is_no_more_than_suppression_costs() -> None:
+    """Rows of stars may lose less than exact ones, at the objective's own price or at a set one."""
+
+    @objective
+    def rewarded(record: Any) -> Any:
+        return 5.0 + record.spread["a"] - 4.0 * record.suppressed["a"]
+
+    data = Microdata(pd.DataFrame({"a": [0.0, 1.0, 3.0]}), (Attribute("a"),))
+    for recoding, lost in (
+        (EquivalenceClasses(), 5.0),
+        (EquivalenceClasses(most_suppressed=0), 5.0),
+        (EquivalenceClasses(suppression=True), 2.0),
+        (EquivalenceClasses(suppression_price=1.0), 1.0),
+        (EquivalenceClasses(suppression_price=9.0), 5.0),
+    ):
+        assert Problem(data, 2, recoding, rewarded).unavoidable == 3 * lost
 
 
 def test_the_defaults() -> None:
