@@ -495,7 +495,8 @@ def bound_text(value: float, digits: int = 4) -> str:
     """Print a lower bound with so many digits, never rounded up."""
     if value == 0:
         return "0"
-    shift = digits - 1 - int(np.floor(np.log10(abs(value))))
+    # Powers of ten end there: of the smallest numbers fewer digits are printed.
+    shift = min(308, digits - 1 - int(np.floor(np.log10(abs(value)))))
     return f"{np.floor(value * 10.0**shift) / 10.0**shift:.{digits}g}"
 
 

@@ -255,6 +255,14 @@ def test_printed_bounds_are_never_rounded_up(size: float, sign: int, digits: int
     assert printed >= value - size * 10.0 ** (2 - digits)
 
 
+@pytest.mark.parametrize("size", [5e-324, 3e-310, 1.2345e-306, 7e-304])
+@pytest.mark.parametrize("digits", [4, 7])
+def test_the_smallest_bounds_are_printed(size: float, digits: int) -> None:
+    """Their digits may be fewer, but they are never rounded up."""
+    for value in (size, -size):
+        assert value - 1e-307 <= float(bound_text(value, digits)) <= value
+
+
 def test_summaries_hold_what_was_asked_and_found() -> None:
     """Problem, method, status, solver, sizes, bound and remarks appear."""
     found = solution(0.5, seconds=1.25, solver="highs 1.0", trace=("a remark",))

@@ -118,7 +118,9 @@ class SetProgram:
         held = csr_array((np.ones(k * sets), self.members.ravel(), starts), shape=(sets, t))
         holding = held.T.tocsr()
         often = np.maximum(np.bincount(self.members.ravel(), minlength=t), 1)
-        primal_step, dual_step = 1.0 / (k * self._unit), self._unit / often
+        # Of losses too small to divide by, the step would be infinite and the duals no numbers.
+        primal_step = 1.0 / max(k * self._unit, float(np.finfo(np.float64).tiny))
+        dual_step = self._unit / often
         shares, covered = self.shares, holding @ self.shares
         sums, since = (np.zeros(sets), np.zeros(t)), 0
         for step in range(steps):

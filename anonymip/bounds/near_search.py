@@ -304,6 +304,9 @@ def filter_roughly(
     for at in range(gathered):
         widest, low = max(widest, losses[at]), min(low, losses[at])
     scale = 0.0 if widest <= low else bins / (widest - low)
+    if not scale < np.inf:
+        # Losses too small for so many bins share one: infinity times 0 is in none.
+        scale = 0.0
     filled, least = lists.bin_filled, lists.bin_bounds
     filled[:], least[:] = 0, np.inf
     for at in range(gathered):
