@@ -214,8 +214,10 @@ def weaker_notion_bound(
     hidden, complete = _dearest_to_hide(problem, budget or Budget())
     losses = losses - LOSS_RELATIVE * np.abs(losses)
     summed = compiled.aggregate == "sum"
-    value = fsum([*losses, hidden]) if summed else max(float(losses.max()), hidden)
-    method = "exact cells and one original to hide" if hidden > 0 else "exact cells"
+    # What an original costs is added to exact cells, or compared with them.
+    exact = 0.0 if summed else float(losses.max())
+    value = fsum([*losses, hidden]) if summed else max(exact, hidden)
+    method = "exact cells and one original to hide" if hidden > exact else "exact cells"
     remarks = () if complete else ("cut short",)
     named = under_assumptions(problem, method, *remarks)
     return Bound(value, named, "argument", watch.seconds)
@@ -225,12 +227,12 @@ def _dearest_to_hide(problem: Problem, budget: Budget) -> tuple[float, bool]:
     """Return what those that hide one original lose at least, and whether all were looked at.
 
     Beside their exact cells, and for the original that costs most; with the aggregate ``"max"``
-    what one of them loses in all. Originals not looked at count 0. Complexity: O(t^2 m) time for t
-    distinct rows.
+    what one of them loses in all. Originals not looked at count 0; with ``"max"`` minus infinity,
+    since losses may be negative. Complexity: O(t^2 m) time for t distinct rows.
     """
     compiled, types = problem.compiled, problem.microdata.row_types()
-    rows, counts, dearest = types.first, types.counts, 0.0
     summed = compiled.aggregate == "sum"
+    rows, counts, dearest = types.first, types.counts, 0.0 if summed else -np.inf
     own = compiled.losses_of_sets(rows[:, None])
     rare = np.flatnonzero(counts < problem.k)
     affordable = max(1, _PAIRS // len(rows))

@@ -18,11 +18,14 @@ from anonymip import (
     SSE,
     Attribute,
     Bottleneck,
+    Cover,
     EquivalenceClasses,
     Microdata,
     Problem,
+    Solution,
     UnsupportedObjective,
     census,
+    objective,
     solve,
 )
 from anonymip.bounds import combinatorial
@@ -139,6 +142,23 @@ def test_by_hand() -> None:
     assert near.value == pytest.approx((1 + 1 + 4) / 5)
     assert near.method == "nearest-neighbour of one other"
     assert weaker_notion_bound(problem) is None
+
+
+def test_the_largest_loss_of_a_record_may_be_below_nothing() -> None:
+    """Records that lose -5 exactly and -4 together: the bound is no more than a release loses."""
+    negative = Bottleneck(objective(lambda record: record.spread["a"] - 5.0))
+    hidden = []
+    for values in ((0, 0, 1, 1), (0, 0, 0, 1)):
+        table = Microdata(pd.DataFrame({"a": values}), (Attribute("a"),))
+        problem = Problem(table, 2, OneK(), negative)
+        bound = weaker_notion_bound(problem)
+        assert bound is not None
+        hidden.append((bound.value, bound.method))
+        pairs = [np.array([i, i + 1 if i % 2 == 0 else i - 1]) for i in range(4)]
+        release = Solution.of(problem, Cover.of(pairs), method="pairs", bound=bound)
+        assert release.objective == (-5.0 if values[2] else -4.0)
+    assert hidden[0] == (pytest.approx(-5.0), "exact cells")
+    assert hidden[1] == (pytest.approx(-4.0), "exact cells and one original to hide")
 
 
 def test_originals_that_nobody_looked_at_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
