@@ -38,9 +38,10 @@ def forest(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
     The guarantee holds for every monotone loss that is 0 for records published exactly and
     whose loss for overlapping classes together is no more than for both: hierarchies, weights,
     suppression, ranges and sets alike. With suppression of records a row of stars takes the place
-    of all that is costlier. Diversity and limits are mended afterwards, and then no factor is
-    claimed; neither is one for other losses. A loss without tables, or not monotone, is taken to
-    be GCP while the forest grows.
+    of all that is costlier; no factor is claimed where that is a gain, or where only some records
+    may be suppressed and something is costlier. Diversity and limits are mended afterwards, and
+    then no factor is claimed; neither is one for other losses. A loss without tables, or not
+    monotone, is taken to be GCP while the forest grows.
 
     `problem`: with equivalence classes. `budget`: when it ends, the records are cut into sets of k
     in the variance order, or the trees are cut no further. Raises NoSolution if no classes are
@@ -68,7 +69,8 @@ def forest(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
             charges = np.maximum(near.farthest - problem.rounding, 0.0)
             if problem.may_suppress:
                 charges = np.minimum(charges, problem.compiled.suppression_price)
-            value = fsum(np.repeat(charges, np.diff(near.start))) * (1.0 - LOSS_RELATIVE)
+            value = fsum(np.repeat(charges, np.diff(near.start)))
+            value -= LOSS_RELATIVE * abs(value)
             bound = Bound(value, "nearest neighbours of the forest", "argument", watch.seconds)
     else:
         labels = np.full(problem.n, -1, np.int64)
@@ -81,9 +83,23 @@ def forest(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
         watch,
         budget=budget,
         stopped=stopped,
-        trace=(claim(problem, stopped, factor, lacks=None, everyone=False),),
+        trace=(claim(problem, stopped, factor, lacks=_lacks(problem), everyone=False),),
     )
     return solution if bound is None else solution.with_bound(bound)
+
+
+def _lacks(problem: Problem) -> str | None:
+    """Return why suppressed records leave no factor; None if they do not, or there are none.
+
+    A row of stars in place of all that is costlier needs as many of them as there may be such
+    records. Nothing is costlier where a price is no less than what all lose alike.
+    """
+    price, most = problem.compiled.suppression_price, problem.most_suppressed
+    if most and price < 0:
+        return "a suppressed record has a negative loss"
+    if 0 < most < problem.n and problem.whole - problem.n * price > problem.rounding:
+        return "only so many records may be suppressed"
+    return None
 
 
 def largest_part(k: int) -> int:

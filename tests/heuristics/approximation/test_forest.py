@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from anonymip import (
     Problem,
     Stopped,
     census,
+    objective,
 )
 from anonymip.heuristics.approximation.forest import (
     Forest,
@@ -75,6 +77,48 @@ def test_the_known_losses_always_have_the_factor(case: Case) -> None:
     checked(case)
 
 
+@pytest.mark.parametrize(
+    ("most", "price", "claimed"),
+    [(4, 0.01, False), (4, 0.99, False), (4, 1.0, True), (0, 0.01, True), (None, 0.01, True)],
+)
+def test_a_limit_of_cheap_suppression_has_no_factor(
+    most: int | None, price: float, *, claimed: bool
+) -> None:
+    """Of 20 zeros and 4 ones the ones are best suppressed; classes of them may lose far more.
+
+    The factor holds where no price is below what all lose alike, or any number may be suppressed.
+    """
+    data = Microdata(pd.DataFrame({"a": [0] * 20 + [1] * 4}), (Attribute("a"),))
+    recoding = EquivalenceClasses(True, most_suppressed=most, suppression_price=price)
+    problem = Problem(data, 5, recoding)
+    solution = forest(problem)
+    best = 4 * price if most is None or most >= 4 else 5.0
+    assert solution.bound is not None
+    assert solution.bound.value <= best
+    if claimed:
+        assert solution.objective <= largest_part(5) * best * (1 + 1e-8)
+        assert solution.trace[0].startswith("loss at most 10 times the optimum")
+    else:
+        told = "no factor is claimed: only so many records may be suppressed"
+        assert solution.trace[0] == told
+
+
+@pytest.mark.parametrize("most", [None, 1])
+def test_suppression_that_is_rewarded_has_no_factor(most: int | None) -> None:
+    """Ten times a loss below 0 is no upper bound; the lower bound is not raised by its rounding."""
+
+    def rewarded(record: Any) -> Any:
+        return record.spread["a"] - 2.0 * record.suppressed["a"]
+
+    data = Microdata(pd.DataFrame({"a": [0.0, 0.0, 1.0, 1.0]}), (Attribute("a"),))
+    recoding = EquivalenceClasses(True, most_suppressed=most)
+    problem = Problem(data, 2, recoding, objective(rewarded))
+    solution = forest(problem)
+    assert solution.trace[0] == "no factor is claimed: a suppressed record has a negative loss"
+    assert solution.bound is not None
+    assert solution.bound.value <= 4 * problem.compiled.suppression_price
+
+
 @settings(max_examples=40)
 @given(ruled_cases())
 def test_rules_are_kept_and_no_factor_claimed(case: Case) -> None:
@@ -104,8 +148,6 @@ def test_curved_losses_are_checked() -> None:
     """Squares of widths are refused the factor: two halves cost half of the whole."""
     columns = (np.arange(4.0),)
     frame = pd.DataFrame({"a": columns[0]})
-
-    from anonymip import objective
 
     @objective
     def square(record):  # type: ignore[no-untyped-def]
