@@ -128,10 +128,9 @@ def _superadditive(compiled: CompiledObjective) -> tuple[str, str]:
         return _monotone(compiled)[0], "a class S of a monotone loss c costs |S| c(S)"
     if not compiled.superadditive:
         return "unknown", "it is neither monotone nor declared superadditive"
-    proof = getattr(compiled.objective, "proof", None)
-    if proof is None:
+    if compiled.assumed:
         return "assumed", "its author declares it; no sample disproves it"
-    return "proven", str(proof)
+    return "proven", str(getattr(compiled.objective, "proof", None))
 
 
 def model_of(

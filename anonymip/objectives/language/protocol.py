@@ -102,7 +102,8 @@ class MembersObjective(ABC):
         Declares that a class of the members of two others costs at least as much as the two;
         optimal classes then have at most 2k - 1 records. Checked on samples.
     proof : str or None
-        Why this holds; None reports it as assumed.
+        Why this holds; None reports it as assumed. Not believed of a subclass that charges
+        something else, unless it states a proof of its own.
     suppression_price : float or None
         Loss of a suppressed record; None where records cannot be suppressed.
     """

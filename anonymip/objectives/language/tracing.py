@@ -85,7 +85,7 @@ def compile_members(objective: ClassLoss, microdata: Microdata) -> CompiledObjec
     superadditive = bool(objective.superadditive)
     if superadditive:
         refuse_subadditive(objective.name, cost, microdata.n)
-    price = objective.suppression_price
+    assumed, price = superadditive and not _is_proven(objective), objective.suppression_price
     return CompiledObjective(
         objective,
         microdata,
@@ -93,10 +93,18 @@ def compile_members(objective: ClassLoss, microdata: Microdata) -> CompiledObjec
         "members",
         np.nan if price is None else float(price),
         superadditive=superadditive,
-        assumed=(
-            ("the objective is superadditive",) if superadditive and objective.proof is None else ()
-        ),
+        assumed=("the objective is superadditive",) if assumed else (),
     )
+
+
+def _is_proven(objective: ClassLoss) -> bool:
+    """Return whether a proof is stated of the cost, and not of one that a subclass replaces."""
+    for one in type(objective).__mro__:
+        if "proof" in vars(one):
+            return objective.proof is not None
+        if "class_cost" in vars(one):
+            break
+    return False
 
 
 def _traced(

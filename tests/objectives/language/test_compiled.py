@@ -25,7 +25,9 @@ from anonymip import (
     UnsupportedObjective,
     class_objective,
     objective,
+    solve,
 )
+from anonymip.methods.acceptance import examine
 from anonymip.objectives import OBJECTIVES
 from tests import brute_force
 from tests.random_problems import (
@@ -152,6 +154,38 @@ def test_a_loss_of_members_has_a_price_of_suppression_or_none() -> None:
     classes = Classes(np.array([0, 0, -1, -1, -1]))
     cost = problem.compiled.class_losses(np.array([[0, 1]]))[0]
     assert Solution.of(problem, classes, method="x").objective == pytest.approx(cost + 7.5)
+
+
+def test_a_proof_is_of_the_cost_that_it_is_stated_with() -> None:
+    """A subclass that charges something else has no proof of it, unless it states one."""
+
+    class Priced(SSE):
+        suppression_price = 2.5
+
+    class Forgiving(SSE):
+        def class_cost(self, members: Any) -> Any:
+            # Too large a class for the samples that are tried.
+            return super().class_cost(members) * (members.rows.shape[1] < 12)
+
+    class Twice(SSE):
+        proof = "twice what is superadditive is so"
+
+        def class_cost(self, members: Any) -> Any:
+            return 2.0 * super().class_cost(members)
+
+    class Later(Forgiving, Twice):
+        """The first of its bases says what it costs, the second what is proven."""
+
+    data = Microdata(pd.DataFrame({"a": range(12)}), (Attribute("a"),))
+    assumed = ("the objective is superadditive",)
+    for own, told in ((SSE, ()), (Priced, ()), (Twice, ()), (Forgiving, assumed), (Later, assumed)):
+        compiled = own("none").compile(data)
+        assert compiled.superadditive
+        assert compiled.assumed == told
+    # All 12 records together lose nothing.
+    assert "proven" not in solve(Problem(data, 6, objective=Forgiving("none"))).sentence()
+    assert examine(Twice("none"), data).superadditive == "proven"
+    assert examine(Forgiving("none"), data).superadditive == "assumed"
 
 
 def test_functions_of_members_are_objectives() -> None:
