@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -143,8 +143,10 @@ class Microdata(Frozen):
         if self.weights is not None:
             self.sampling_weights.setflags(write=False)
 
-    _kept_beside_fields = ("original", "kind", *Encoded._fields, "_counts_both")
+    _kept_beside_fields = ("original", "kind", *Encoded._fields, "_counts_both", "_sizes")
     _counts_both: ClassVar[bool] = False
+    #: Domain sizes by column, of the table that this one is a part of.
+    _sizes: ClassVar[Mapping[str, int]] = {}
     levels, codes, values, beyond = Encoded()
     original = pd.DataFrame()
     kind: ClassVar[FrameKind | None] = None
@@ -206,9 +208,11 @@ class Microdata(Frozen):
         """Return the number of permissible values: declared, of the hierarchy, or observed.
 
         A range of whole numbers permits every whole number in it, observed or not; one of dates
-        every unit.
+        every unit. Of a part that was told the sizes of the whole it is these.
         """
         given = self.attributes[attribute]
+        if given.name in self._sizes:
+            return self._sizes[given.name]
         if given.is_whole and (given.domain is not None or given.publish == "range"):
             low, high = self.domain_bounds(attribute)
             return int(high - low) + 1 + int(self.beyond[attribute] < np.inf)
@@ -269,6 +273,10 @@ class Microdata(Frozen):
         hidden = () if self.unit in self.pseudonyms else (self.unit,)
         derived = ("by_rows", "counted_codes", "counted_values", "undeclared")
         return self._copied(derived, unit=None, drop=(*self.drop, *hidden))
+
+    def with_sizes(self, sizes: Mapping[str, int]) -> Microdata:
+        """Return the same table as a part of one with these domain sizes, by column."""
+        return self._copied(("by_rows",), _sizes=dict(sizes))
 
     def _copied(self, derived: Collection[str], **changed: Any) -> Microdata:
         """Return the same table without what was `derived`, and with what is `changed`."""
@@ -346,6 +354,7 @@ class Microdata(Frozen):
             attributes=attributes,
             **Encoded(levels, codes, values, beyond)._asdict(),
             rows=self.rows[rows] if as_part else np.arange(len(frame)),
+            _sizes=self._sizes,
         )
 
     def row_types(self, columns: Sequence[int] | None = None) -> RowTypes:

@@ -22,6 +22,7 @@ from anonymip.errors import AnonymipError, InputError, Interrupted, ReleaseWarni
 from anonymip.instances import Attribute, Microdata, Schema
 from anonymip.instances.encoding import complete_rows
 from anonymip.instances.readers import as_pandas
+from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.publishing import publish
 from anonymip.publishing.manifest import as_verified, of_file
@@ -64,6 +65,10 @@ class Plan:
     attributes: tuple[Attribute, ...]  # the quasi-identifiers with the domains of the whole table
     scratch: str  # folder of the rows by part and of what is published of them
     tree: Tree  # the cuts, as the rows were split by them
+    #: Of the whole table, which the values of a part do not tell: domain sizes by column, and what
+    #: is assumed for the loss to be monotone, see :class:`~anonymip.scale.survey.Whole`.
+    sizes: Mapping[str, int]
+    monotone: tuple[str, ...] | None
 
 
 @dataclass(frozen=True)
@@ -216,7 +221,7 @@ def _solved(
     fingerprint = fingerprint_of(frame)
     data = Microdata(
         frame, plan.attributes, roles.sensitive, roles.keep, (), roles.table, roles.unit
-    )
+    ).with_sizes(plan.sizes)
     try:
         problem = Problem(data, **asked.asked)
     except InputError as error:
@@ -234,7 +239,7 @@ def _solved(
     if is_quick and asked.settings.get("bound", True):
         found = nearest_neighbour_bound(problem, effort="quick", budget=own)
         solution = solution if found is None else solution.with_bound(found)
-    terms, method = proven(problem, solution, way)
+    terms, method = proven(problem, solution, way, plan.monotone)
     release = publish(solution, by_content=True, **asked.layout)
     # A part that is tried again has a file of its own: of a cover it differs.
     place = Path(plan.scratch) / f"part-{task.number:05}-{secrets.token_hex(4)}.parquet"
@@ -267,7 +272,10 @@ def _write(frame: pd.DataFrame, given: pa.Schema, place: Path) -> None:
 
 
 def proven(
-    problem: Problem, solution: Solution, way: Sequence[tuple[Cut, bool]]
+    problem: Problem,
+    solution: Solution,
+    way: Sequence[tuple[Cut, bool]],
+    monotone: tuple[str, ...] | None,
 ) -> tuple[float | None, str]:
     """Return what the records of a part add at least to the loss of any release of the whole table.
 
@@ -278,18 +286,24 @@ def proven(
     parts costs each member i at least e(i), and so z(i). The z of all parts add up to a bound on
     any release, also on those whose classes cross cuts.
 
-    Without cuts this is the solution's own bound. None where the loss is not known to be monotone.
+    Without cuts this is the solution's own bound. None where the loss is not known to be monotone
+    over the values of all parts, of which a class across a cut has some. `monotone`: as in
+    :class:`Plan`.
     """
     bound = solution.bound
     if not way:
         return (None, "") if bound is None else (bound.value, bound.method)
-    if not problem.compiled.monotone or bound is None:
+    if monotone is None or not problem.compiled.monotone or bound is None:
         return None, ""
     proof, method = bound.duals, bound.method
     if proof is None or proof.cuts or proof.pool is not None or proof.count_dual:
         # The bound rests on more than duals of records.
-        duals, method = nearest_neighbour_terms(problem), "nearest-neighbour"
+        duals = nearest_neighbour_terms(problem)
+        method = under_assumptions(problem, "nearest-neighbour")
     else:
         duals = proof.coverage * proof.duals
     capped: Floats = np.minimum(duals, losses_across(problem, way))
+    if monotone and not problem.compiled.assumed:
+        # The values of the part prove what those of the whole do not.
+        method = f"{method} (assuming that {' and '.join(monotone)})"
     return fsum(capped), f"{method}, by parts"

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from math import fsum
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,15 @@ from anonymip.instances import Microdata, Schema
 from anonymip.instances.encoding import policy_of
 from anonymip.instances.readers import as_pandas
 from anonymip.methods import find_method
+from anonymip.objectives.language.monotonicity import never_falls
+from anonymip.objectives.language.record import Feature, Record, cells_of_sets
 from anonymip.problem import Problem
 from anonymip.publishing.cautions import homogeneous_classes
 from anonymip.publishing.manifest import describe_attribute
 from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.scale.cuts import NUMBERS, Tree, choose_cuts, pruned
+from anonymip.scale.cuts import NUMBERS, Cut, Tree, choose_cuts, pruned
 from anonymip.scale.engines import (
     DaskRunner,
     Engine,
@@ -266,9 +268,7 @@ def _refuse_unsuited(task: Task, first: Microdata) -> None:
     """Refuse what no parts can keep, with the reason."""
     asked, settings = task.asked, task.settings
     once = f"Leave out {argument('engine')}: the table is then solved as a whole"
-    # However few rows the first batch has, and whatever rules ask of the table as a whole.
-    some = first.by_rows.take(np.resize(np.arange(first.n), int(asked["k"]) + 100))
-    problem = Problem(some, **{**asked, "diversity": None, "limits": ()})
+    problem = _of_any_rows(task, first)
     name = problem.recoding.name
     allows = problem.may_suppress
     if name != "classes" and problem.recoding != Freeform() and not allows:
@@ -333,6 +333,56 @@ def _refuse_unsuited(task: Task, first: Microdata) -> None:
             )
 
 
+def _of_any_rows(task: Task, data: Microdata) -> Problem:
+    """Return the problem of some rows under the domains of a table, without rules beside k."""
+    # However few rows there are, and whatever rules ask of the table as a whole.
+    some = data.by_rows.take(np.resize(np.arange(data.n), int(task.asked["k"]) + 100))
+    return Problem(some, **{**task.asked, "diversity": None, "limits": ()})
+
+
+def _refuse_unknown_sizes(task: Task, first: Microdata, whole: Whole) -> None:
+    """Refuse a loss that reads a domain size that parts do not know."""
+    compiled = _of_any_rows(task, first).compiled
+    objective: Any = compiled.objective
+    record = Record(compiled.domains, cells_of_sets(compiled.microdata, np.zeros((1, 1), np.int64)))
+    sizes, read = record.domain_size, set[str]()
+
+    def seen(name: str) -> Any:
+        read.add(name)
+        return sizes[name]
+
+    record.domain_size = Feature(record.attributes, seen)
+    with np.errstate(all="ignore"):
+        objective.loss(record)
+    unknown = sorted(read - whole.sizes.keys())
+    if unknown:
+        raise InputError(
+            f"objective {compiled.name!r} reads domain_size of {unknown[0]!r}, a range of real "
+            "numbers, and parts do not know how many of them the table holds",
+            remedy=f"Use spread or width; or leave out {argument('engine')}: the table is then "
+            "solved as a whole",
+        )
+
+
+def _monotone(task: Task, whole: Whole) -> tuple[str, ...] | None:
+    """Return what has to be assumed for the loss to be monotone over all values of the table.
+
+    Nothing where that is proven, None where nobody says so. The values of one part prove less: a
+    class across a cut has values of several.
+    """
+    try:
+        compiled = _of_any_rows(task, whole.values).compiled
+    except AnonymipError:
+        # No part need hold what the loss is not defined of.
+        return None
+    if whole.sample.shortened and compiled.tier == "separable":
+        # The tables have some numbers of many; slopes and the rules of symbols speak of all.
+        expression = compiled.expression
+        if expression is None or not never_falls(expression, compiled.domains):
+            return None
+    return compiled.assumed if compiled.monotone else None
+
+
 def _results(
     task: Task,
     batches: Sequence[Batch],
@@ -357,7 +407,9 @@ def _results(
     except AnonymipError as error:
         raise _found_again(task, batches, error) from None
     tree, parts = choose_cuts(whole.sample, engine.part_rows)
-    plan = Plan(task, whole.sample.attributes, str(scratch), tree)
+    if isinstance(tree, Cut):
+        whole = replace(whole, monotone=_monotone(task, whole))
+    plan = Plan(task, whole.sample.attributes, str(scratch), tree, whole.sizes, whole.monotone)
     splits: list[Split] = runner.map(split, [*enumerate(batches)], plan, "splitting")
     counts, complete = np.zeros((2, parts), np.int64)
     for one in splits:
@@ -365,6 +417,8 @@ def _results(
             counts[part] += count
             complete[part] += one.complete.get(part, 0)
     kept, members = pruned(tree, complete, max(int(task.asked["k"]), engine.part_rows // 20))
+    if isinstance(kept, Cut):
+        _refuse_unknown_sizes(task, first, whole)
     sought = []
     for number, own in enumerate(members):
         places = [(one, part) for one in splits for part in own if part in one.groups]
@@ -414,7 +468,7 @@ def _manifest(
     }
     table = {key: one for key, one in base["table"].items() if key != "sha256"}
     cuts = "every row of the table lies in the part that the cuts send it to, and in no other"
-    whole_claims = {} if len(parts) == 1 else _claims(results, value)
+    whole_claims = {} if len(parts) == 1 else _claims(results, value, ncp, whole)
     return {
         **base,
         "n": n,
@@ -445,10 +499,13 @@ def _manifest(
     }
 
 
-def _claims(results: Sequence[PartResult], value: float) -> dict[str, Any]:
+def _claims(
+    results: Sequence[PartResult], value: float, ncp: float, whole: Whole
+) -> dict[str, Any]:
     """Return bound, gap and status of several parts."""
     terms = [result.terms for result in results]
-    if value == 0:
+    # Exact cells are the least of a loss that never falls; 0 is not, where losses may be negative.
+    if value == 0 and ncp == 0 and whole.monotone == ():
         bound = {"value": 0.0, "method": "nothing is lost", "proof": "argument"}
         return {"bound": bound, "gap": 0.0, "status": "optimal"}
     if any(one is None for one in terms):
@@ -456,8 +513,10 @@ def _claims(results: Sequence[PartResult], value: float) -> dict[str, Any]:
     low = float(bound_text(fsum(one for one in terms if one is not None)))
     methods = list(dict.fromkeys(result.bound_method for result in results))
     bound = {"value": low, "method": "; ".join(methods), "proof": "argument"}
-    gap = 0.0 if low >= value else (value - low) / abs(value)
-    return {"bound": bound, "gap": gap, "status": "optimal" if low >= value else "heuristic"}
+    if low >= value:
+        return {"bound": bound, "gap": 0.0, "status": "optimal"}
+    gap = (value - low) / abs(value) if value else None
+    return {"bound": bound, "gap": gap, "status": "heuristic"}
 
 
 def _warn(results: Sequence[PartResult], manifest: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ import pandas as pd
 from anonymip.errors import InputError
 from anonymip.instances import Attribute, Microdata, Schema
 from anonymip.instances.columns import looks_numeric, missing_rows, numeric_column
+from anonymip.instances.encoding import policy_of
 from anonymip.instances.readers import as_pandas
 from anonymip.instances.scale import unit_text
 from anonymip.runtime.budget import Budget
@@ -116,6 +117,20 @@ class Whole:
     given: tuple[Attribute, ...]  # the quasi-identifiers as a manifest declares them
     sample: Sample  # what cuts are chosen on
     missing: dict[str, int]  # by quasi-identifier, how many values are missing
+    values: Microdata  # all that it holds under its domains, in rows that it need not have
+    #: What has to be assumed for the loss to be monotone over all these values, nothing where that
+    #: is proven; None where it is neither proven nor declared, or was not asked.
+    monotone: tuple[str, ...] | None = None
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Domain sizes by column, but for ranges of real numbers, of which not all are kept."""
+        given = enumerate(self.values.attributes)
+        return {
+            one.name: self.values.domain_size(a)
+            for a, one in given
+            if one.is_whole or one.publish != "range"
+        }
 
 
 def summed_up(seen: Sequence[Seen], schema: Schema, others: pd.DataFrame) -> Whole:
@@ -158,7 +173,28 @@ def summed_up(seen: Sequence[Seen], schema: Schema, others: pd.DataFrame) -> Who
         frozenset(a for a, one in enumerate(attributes) if one.name in shortened),
     )
     fingerprint = sum(one.fingerprint for one in seen) % 2**64
-    return Whole(sum(one.rows for one in seen), fingerprint, data.attributes, sample, missing)
+    return Whole(
+        sum(one.rows for one in seen),
+        fingerprint,
+        data.attributes,
+        sample,
+        missing,
+        _with_missing(data, attributes, missing),
+    )
+
+
+def _with_missing(
+    data: Microdata, attributes: tuple[Attribute, ...], missing: Mapping[str, int]
+) -> Microdata:
+    """Return a table under other domains, with a further row that misses what the whole does."""
+    frame = data.original.iloc[[*range(len(data.original)), 0]].reset_index(drop=True)
+    for one in attributes:
+        # Where they are an error the caller refuses them.
+        if missing[one.name] and policy_of(one, data.table) in ("category", "own"):
+            column = frame[one.name].astype(object)
+            column.iloc[-1] = None
+            frame = frame.assign(**{one.name: column})
+    return replace(data, frame=frame, attributes=attributes)
 
 
 def _declared(data: Microdata, a: int, misses: bool) -> Attribute:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Sequence
 from typing import Any
 
@@ -276,6 +277,16 @@ def test_domain_bounds_are_declared_or_observed() -> None:
 def test_domain_sizes(attribute: Attribute, size: int) -> None:
     """Declared values count, ranges of whole numbers count every number in them, else observed."""
     assert Microdata(people(), (attribute,)).domain_size(0) == size
+
+
+def test_a_part_keeps_the_domain_sizes_of_the_whole() -> None:
+    """Parts of it and copies do as well, whatever order their columns have."""
+    attributes = (Attribute("age"), Attribute("sex", "categorical"))
+    data = Microdata(people(), attributes).with_sizes({"age": 7})
+    assert [data.domain_size(a) for a in range(2)] == [7, 2]
+    some = data.take(np.array([1, 0]), np.array([1, 0]))
+    assert [some.domain_size(a) for a in range(2)] == [2, 7]
+    assert pickle.loads(pickle.dumps(data)).domain_size(0) == 7
 
 
 def test_the_leaves_of_a_hierarchy_are_its_domain() -> None:
