@@ -97,6 +97,8 @@ def in_parts(method: Method) -> Method:
         )
 
     taken = signature(method)
+    # What calls a release by the name of its method sees this function.
+    run.__name__ = method.__name__
     own = [one for name, one in signature(run).parameters.items() if name in ("part", "jobs")]
     wrapped = wraps(method)(leaves_out(run, has_efforts="effort" in taken.parameters))
     # The signature shows the two options as well.

@@ -235,6 +235,7 @@ def test_where_limits_leave_nobody_all_are_left_out(method: str, reciprocal: boo
     assert asked.microdata.frame["age"].value_counts().max() < 3
     found = solve(asked, method)
     assert found.is_optimal
+    assert method in ("auto", found.method)
     assert found.assignment.suppressed == asked.n
     assert found.objective == asked.n * asked.m
     few = asked.replace(recoding=Freeform(most_suppressed=7, reciprocal=reciprocal))
