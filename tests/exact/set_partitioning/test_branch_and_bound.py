@@ -238,20 +238,37 @@ def test_work_is_counted_by_columns(solver: str | None, monkeypatch: pytest.Monk
         assert fewer == 1 < calls
 
 
-def test_work_is_counted_by_what_the_solver_did(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program given to the solver takes as much as its iterations; of many columns, few nodes."""
-    columns, coverage = columns_of(14, (4,)), np.full(14, 2)
-    costs = 10.0 + 4.0 * np.random.default_rng(0).random(len(columns))
+def node_limits(monkeypatch: pytest.MonkeyPatch, iterations: int | None = None) -> list[object]:
+    """Return a list to which each program adds the nodes that its solver may take.
+
+    `iterations`: that the solver says it took; None for its own.
+    """
     allowed: list[object] = []
     whole = branch_and_bound.solve_integer
 
     def seen(*given: Any) -> Any:
         allowed.append(given[-1].options.node_limit)
         result, chosen = whole(*given)
-        assert result.iterations > 0
-        return replace(result, iterations=500), chosen
+        if iterations is not None:
+            assert result.iterations > 0
+            result = replace(result, iterations=iterations)
+        return result, chosen
 
     monkeypatch.setattr(branch_and_bound, "solve_integer", seen)
+    return allowed
+
+
+def double_covers() -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    """Return sets of four of 14 types, of costs that differ little, to cover each type twice."""
+    columns = columns_of(14, (4,))
+    costs = 10.0 + 4.0 * np.random.default_rng(0).random(len(columns))
+    return columns, costs, np.full(14, 2)
+
+
+def test_work_is_counted_by_what_the_solver_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program given to the solver takes as much as its iterations; of many columns, few nodes."""
+    columns, costs, coverage = double_covers()
+    allowed = node_limits(monkeypatch, iterations=500)
     for long_nodes, nodes in ((10**6, 100), (len(columns), 50), (len(columns) // 4, 3)):
         numbers = replace(
             NUMBERS, given_freely=0, iterations_a_node=50, long_nodes=long_nodes, given_a_node=10**9
@@ -265,18 +282,9 @@ def test_work_is_counted_by_what_the_solver_did(monkeypatch: pytest.MonkeyPatch)
 
 def test_nodes_of_another_solver_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where work is limited, so is that of a program of many columns, by its own option too."""
-    columns, coverage = columns_of(14, (4,)), np.full(14, 2)
-    costs = 10.0 + 4.0 * np.random.default_rng(0).random(len(columns))
-    allowed: list[object] = []
-    whole = branch_and_bound.solve_integer
-
-    def seen(*given: Any) -> Any:
-        allowed.append(given[-1].options.node_limit)
-        return whole(*given)
-
-    monkeypatch.setattr(branch_and_bound, "solve_integer", seen)
-    solve(columns, costs, coverage, 1e3, max_nodes=100, solver="cbc")
-    solve(columns, costs, coverage, 1e3, solver="cbc")
+    allowed = node_limits(monkeypatch)
+    solve(*double_covers(), 1e3, max_nodes=100, solver="cbc")
+    solve(*double_covers(), 1e3, solver="cbc")
     assert allowed == [100, None]
 
 
