@@ -62,7 +62,11 @@ def _tells_apart(problem: Problem, objective: float, bound: float) -> bool:
         return True
     compiled = problem.compiled
     if problem.recoding.name == "pattern":
-        priced = priced_patterns(problem)
+        try:
+            priced = priced_patterns(problem)
+        except UnsupportedObjective:
+            # Stars have no cost of their own, as where the largest loss counts.
+            return True
         losses = np.append(priced.costs, priced.price)
         above = losses[np.isfinite(losses)] - losses.min()
         visible = above[above > 4.0 * np.finfo(float).eps * np.abs(priced.costs).max()]

@@ -15,19 +15,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import (
+    GCP,
     Attribute,
+    Bottleneck,
     Bound,
     Classes,
     EquivalenceClasses,
     Freeform,
+    Mask,
     Microdata,
     Problem,
     Solution,
     objective,
     solve,
 )
+from anonymip.assignments import Patterns
 from anonymip.objectives.kernels.class_loss import kernel_rows, pair_loss
 from anonymip.optimality import proves_optimal
+from tests.random_patterns import PatternCase
 
 VALUES = (137, 582, 867, 821, 782, 64, 261, 120)
 SENTINEL = 9e15
@@ -294,3 +299,14 @@ def test_ordinary_losses_stay_proven() -> None:
             found = solve(problem, method)
             assert found.is_optimal
             assert_honest(found, loss, optimum(7, 2, loss))
+
+
+def test_patterns_without_costs_of_their_own_are_compared_by_their_losses() -> None:
+    """The largest loss of a record is no sum of stars, and a bound within rounding proves it."""
+    case = PatternCase(
+        (("x", "x"), ("x", "y"), ("y", "y"), ("y", "x")), ("p",) * 4, 2, Mask(), (1, 1)
+    )
+    problem = case.problem().replace(objective=Bottleneck(GCP()))
+    hidden = Solution.of(problem, Patterns(np.full(4, 3)), method="by hand")
+    assert hidden.with_bound(Bound(2.0 * (1 - 1e-9), "by hand", "argument")).is_optimal
+    assert not hidden.with_bound(Bound(1.9, "by hand", "argument")).is_optimal
