@@ -6,8 +6,10 @@ import hashlib
 import json
 import random
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,11 +31,12 @@ from anonymip import (
     solve,
 )
 from anonymip.certificates import ColumnPool, CutDual, DualProof
-from anonymip.certificates.check import Duals, Rejected, Table, check, search, sentence
+from anonymip.certificates.check import Duals, Rejected, Table, check, main, search, sentence
 from anonymip.certificates.exact_loss import exact_problem, simple_fraction, uncertifiable
 from anonymip.certificates.rounding import finer_scale, whole_duals
 from anonymip.objectives.language import tables as language_tables
 from tests.brute_force import Column
+from tests.profiles import thorough
 from tests.random_problems import Case, cases, microdata
 
 
@@ -315,6 +318,66 @@ def test_squares_are_multiples_of_the_unit(claimed: str) -> None:
     for unit in (1, 5, 15, 30):
         with pytest.raises(Rejected, match=r"no multiple of the unit|do not reach the bound"):
             check({**content, "problem": {**content["problem"], "unit": unit}})
+
+
+def _places(part: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield where the whole numbers and the lists of a part of a certificate stand."""
+    for key, inside in part.items() if isinstance(part, dict) else enumerate(part):
+        if isinstance(inside, dict | list):
+            yield from _places(inside, (*above, key))
+        if isinstance(inside, int | list):
+            yield (*above, key)
+
+
+def _change(draw: random.Random, part: Any) -> None:
+    """Change a number of a part, or take away, repeat or exchange members of one of its lists."""
+    *above, last = draw.choice(list(_places(part)))
+    for key in above:
+        part = part[key]
+    inside = part[last]
+    if isinstance(inside, int):
+        part[last] = inside + draw.choice([-1, 1]) * draw.choice([1, max(1, abs(inside) // 50)])
+    elif inside:
+        one, other = draw.randrange(len(inside)), draw.randrange(len(inside))
+        way = draw.choice(["less", "more", "exchange"])
+        if way == "less":
+            del inside[one]
+        elif way == "more":
+            inside.insert(other, inside[one])
+        else:
+            inside[one], inside[other] = inside[other], inside[one]
+
+
+@pytest.mark.parametrize("seed", [0, 1, *thorough(*range(2, 20))])
+def test_what_no_release_proves_of_squared_errors_is_refused(seed: int, tmp_path: Path) -> None:
+    """Of 50 mutants of a proof each claims more than the optimum, whatever its numbers become.
+
+    Half of them leave the release out; proofs have one to three changes, or none.
+    """
+    draw = random.Random(seed)
+    n, k = draw.randint(8, 14), draw.choice([2, 3])
+    numbers = [[draw.randint(0, 9), draw.choice([0, 0, 1, 40])] for _ in range(n)]
+    data = Microdata(pd.DataFrame(numbers, columns=["x", "y"]), (Attribute("x"), Attribute("y")))
+    scale = draw.choice(["none", "domain", "deviation"])
+    problem = Problem(data, k=k, objective=SSE(scale))
+    content = json.loads(json.dumps(certify(solve(problem, "column-generation")).content))
+    loss, bound = check(content)
+    assert bound == loss, "a mutant is false if the optimum is known"
+    unit = Fraction(1, content["problem"]["unit"])
+    file = tmp_path / "mutant.json"
+    file.write_text(json.dumps(content))
+    assert main(str(file)) == 0
+    for number in range(50):
+        mutant = json.loads(json.dumps(content))
+        mutant["bound"] = str(bound + unit * draw.choice([1, 1, 2, 10**6]))
+        for _ in range(draw.randint(0, 3)):
+            _change(draw, mutant["proof"])
+        if number % 2:
+            mutant |= {"release": None, "loss": None}
+        elif draw.random() < 0.5:
+            mutant["loss"] = mutant["bound"]
+        file.write_text(json.dumps(mutant))
+        assert main(str(file)) == 1, f"mutant {number} passes"
 
 
 @pytest.mark.parametrize("recoding", ["classes", "freeform"])

@@ -9,14 +9,14 @@ loss of the best one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from anonymip.certificates.dual_proof import ColumnPool
+from anonymip.certificates.dual_proof import ColumnPool, DualProof
 from anonymip.enumeration.cluster_sets import Columns
 from anonymip.enumeration.squared_errors import are_priced
 from anonymip.exact.column_generation.conditions import ColumnRules, columns_of
@@ -33,7 +33,7 @@ from anonymip.exact.column_generation.pricing import (
 from anonymip.exact.column_generation.run import Run, dual_proof
 from anonymip.exact.column_generation.settings import CUTTING, PRICING, TARGETS, Settings
 from anonymip.exact.failed_solver import cheap_release
-from anonymip.exact.set_partitioning.branch_and_bound import NUMBERS, solve_pool
+from anonymip.exact.set_partitioning.branch_and_bound import NUMBERS, PoolAnswer, solve_pool
 from anonymip.exact.set_partitioning.column_pool import Pool
 from anonymip.exact.set_partitioning.rank_one_cuts import separate
 from anonymip.exact.set_partitioning.restricted_master import Multipliers
@@ -174,7 +174,9 @@ class Proof:
                 return
             del shares[0]
             pool = found.and_also(singles)
-            answer = solve_pool(
+            is_last = share >= 1.0 or target == run.loss
+            ask = partial(
+                solve_pool,
                 Pool(
                     csr_array(pool.incidence(rules.types).T).astype(np.int64),
                     pool.costs,
@@ -182,6 +184,14 @@ class Proof:
                     # Rows that are left out are columns of a pool, which that does not count.
                     rules.most if rules.counted and not len(singles) else None,
                 ),
+                start=np.sort(
+                    np.argsort(found.reduced, kind="stable")[: TARGETS.first * rules.types]
+                ),
+                options=settings.options,
+                memory=settings.memory,
+                budget=budget,
+            )
+            answer = ask(
                 upper_bound=target,
                 # Those that have a dual.
                 cuts=[
@@ -189,37 +199,51 @@ class Proof:
                     for cut, dual in zip(cuts, centre.multipliers.cuts, strict=False)
                     if dual > 0
                 ],
-                start=np.sort(
-                    np.argsort(found.reduced, kind="stable")[: TARGETS.first * rules.types]
-                ),
                 solver=settings.solver,
-                options=settings.options,
                 max_nodes=max(1, int(nodes)),
                 known_after=(TARGETS.soon_nodes, self._improve),
-                memory=settings.memory,
-                budget=budget,
             )
             nodes, a_column = nodes - answer.work, answer.work / max(1, len(found))
             run.trace.append(
                 f"{share:.0%} of the gap: {len(found):,} columns, {answer.nodes:,} nodes"
                 + (f", with all of {in_words(settings.memory)}" if answer.was_full else "")
             )
-            if answer.chosen is not None:
-                times = np.bincount(answer.chosen, minlength=len(pool))[: len(found)]
-                run.offer_columns(found, times)
             proof = dual_proof(rules, centre, cuts)
             if proof is not None:
                 proof = replace(proof, pool=_named(rules, found, target))
-            run.raise_by_pool(min(answer.bound, target), answer.by_solver, proof, compared)
+            self._take(answer, found, target, proof, compared)
+            by_solver = answer.complete and answer.by_solver is not None
+            # Branches settle no pairs of covers: of these alone a few columns end.
+            is_small = not rules.freeform or answer.columns_left <= NUMBERS.solver_columns
+            if is_last and by_solver and is_small and not run.is_closed(settings.gap):
+                # What the tolerances of a solver do not tell apart is branched on without one.
+                most = max(1, int(nodes))
+                again = ask(upper_bound=run.loss, cuts=answer.cuts, solver=None, max_nodes=most)
+                self._take(again, found, target, proof, compared)
             if not answer.complete or answer.chosen is not None:
                 return
             refused = False
-            new = [cut for cut in answer.cuts if cut not in cuts]
+            known = set(cuts)
+            new = [cut for cut in answer.cuts if cut not in known]
             if new and share < 1.0 and not run.is_closed(settings.gap):
                 # What cuts the pool cuts all columns: fewer are left for the next target.
                 self._master.add_cuts(new)
                 self._last = self._relax(relaxed)
                 centre = self._last.centre or centre
+
+    def _take(
+        self,
+        answer: PoolAnswer,
+        found: Columns,
+        target: float,
+        proof: DualProof | None,
+        compared: Callable[[], Solution | None],
+    ) -> None:
+        """Take release and bound of a pool of the columns found, before others, for a target."""
+        if answer.chosen is not None:
+            times = np.bincount(answer.chosen, minlength=len(found))[: len(found)]
+            self._run.offer_columns(found, times)
+        self._run.raise_by_pool(min(answer.bound, target), answer.by_solver, proof, compared)
 
     def _goes_on(self) -> bool:
         ended = self._budget.stop_reason() is not None or self._prices.spent

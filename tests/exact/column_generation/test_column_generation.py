@@ -190,6 +190,16 @@ def test_losses_of_members_equal_brute_force(
     solution = column_generation(Problem(data, k, objective=SSE("none") if squared else pay_gap))
     assert solution.objective == pytest.approx(best, rel=1e-6, abs=1e-6)
     assert solution.bound is None or solution.bound.value <= best + 1e-9 * max(1.0, best)
+    assert solution.is_optimal
+
+
+@pytest.mark.parametrize(("n", "most"), [(9, 40), (20, 1000), (25, 1000)])
+def test_heavy_tails_hide_no_optimum(n: int, most: int) -> None:
+    """What a table is spread over blurs the differences that a solver sees; branches see them."""
+    draw = np.random.default_rng(n)
+    numbers = {"x": draw.integers(0, 10, n), "y": draw.choice([0, 0, 1, most], n)}
+    data = Microdata(pd.DataFrame(numbers), (Attribute("x"), Attribute("y")))
+    assert column_generation(Problem(data, k=3, objective=SSE("none"))).is_optimal
 
 
 def test_squared_errors_of_more_records_take_cuts_and_dives(
@@ -220,6 +230,7 @@ def test_losses_without_tables_equal_brute_force(case: Case, freeform: bool) -> 
     assert solution.objective == pytest.approx(best, rel=1e-6)
     assert solution.bound is not None
     assert solution.bound.value <= best * (1 + 1e-9)
+    assert solution.is_optimal
 
 
 @pytest.mark.parametrize("loss", [FALLING, SWINGING])
