@@ -173,8 +173,9 @@ class Proof:
                 run.trace.append(f"{share:.0%} of the gap: {len(found):,} columns, left")
                 return
             del shares[0]
-            pool = found.and_also(singles)
-            is_last = share >= 1.0 or target == run.loss
+            # No release that is cheaper suppresses a record for more, unless losses are below zero.
+            is_dear = rules.price >= target and found.costs.min(initial=0.0) >= 0
+            pool = found if is_dear else found.and_also(singles)
             ask = partial(
                 solve_pool,
                 Pool(
@@ -182,7 +183,7 @@ class Proof:
                     pool.costs,
                     rules.coverage,
                     # Rows that are left out are columns of a pool, which that does not count.
-                    rules.most if rules.counted and not len(singles) else None,
+                    rules.most if rules.counted and len(pool) == len(found) else None,
                 ),
                 start=np.sort(
                     np.argsort(found.reduced, kind="stable")[: TARGETS.first * rules.types]
@@ -212,6 +213,7 @@ class Proof:
             if proof is not None:
                 proof = replace(proof, pool=_named(rules, found, target))
             self._take(answer, found, target, proof, compared)
+            is_last = share >= 1.0 or target >= run.loss
             by_solver = answer.complete and answer.by_solver is not None
             # Branches settle no pairs of covers: of these alone a few columns end.
             is_small = not rules.freeform or answer.columns_left <= NUMBERS.solver_columns

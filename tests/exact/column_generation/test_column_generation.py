@@ -193,13 +193,22 @@ def test_losses_of_members_equal_brute_force(
     assert solution.is_optimal
 
 
-@pytest.mark.parametrize(("n", "most"), [(9, 40), (20, 1000), (25, 1000)])
+@pytest.mark.parametrize(("n", "most"), [(9, 40), (12, 1000), (20, 1000), (25, 1000)])
 def test_heavy_tails_hide_no_optimum(n: int, most: int) -> None:
     """What a table is spread over blurs the differences that a solver sees; branches see them."""
     draw = np.random.default_rng(n)
     numbers = {"x": draw.integers(0, 10, n), "y": draw.choice([0, 0, 1, most], n)}
     data = Microdata(pd.DataFrame(numbers), (Attribute("x"), Attribute("y")))
     assert column_generation(Problem(data, k=3, objective=SSE("none"))).is_optimal
+
+
+def test_a_dear_suppression_hides_no_optimum() -> None:
+    """What no cheaper release can pay for is no column beside those of a small loss."""
+    draw = np.random.default_rng(61)
+    numbers = {"a": draw.choice([0, 0, 1, 40], 24), "b": np.round(draw.lognormal(2, 2, 24), 1)}
+    data = Microdata(pd.DataFrame(numbers), (Attribute("a"), Attribute("b")))
+    recoding = EquivalenceClasses(suppression_price=1e5)
+    assert column_generation(Problem(data, 4, recoding, SSE())).is_optimal
 
 
 def test_squared_errors_of_more_records_take_cuts_and_dives(
