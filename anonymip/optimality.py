@@ -80,7 +80,8 @@ def changeable(problem: Problem, objective: float) -> float:
     if problem.compiled.monotone or problem.compiled.superadditive:
         return avoidable
     # Such a loss may fall from the exact table on: all it can change by is the measure.
-    return max(avoidable, abs(problem.whole - problem.unavoidable))
+    ends = (problem.whole, problem.exact)
+    return max(avoidable, *(abs(loss - problem.unavoidable) for loss in ends))
 
 
 def hidden_by_rounding(problem: Problem, objective: float) -> float:

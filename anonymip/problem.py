@@ -256,14 +256,23 @@ class Problem(Frozen):
         Where records may be suppressed, those that this is less for count with its price. 0 where a
         loss of classes is undefined for single records.
         """
-        alone = np.arange(self.n)[:, None]
+        return self._alone(self.compiled.suppression_price if self.most_suppressed else np.inf)
+
+    @cached_property
+    def exact(self) -> float:
+        """The loss of publishing every record exactly, even where suppressing it loses less.
+
+        0 where a loss of classes is undefined for single records.
+        """
+        return self._alone(np.inf)
+
+    def _alone(self, most: float) -> float:
+        """Return what records lose that are published exactly, each so much at most."""
         try:
-            losses = self.compiled.class_losses(alone)
-            if self.most_suppressed:
-                losses = np.minimum(losses, self.compiled.suppression_price)
-            return self.compiled.aggregated(losses)
+            losses = self.compiled.class_losses(np.arange(self.n)[:, None])
         except UnsupportedObjective:
             return 0.0
+        return self.compiled.aggregated(np.minimum(losses, most))
 
     @cached_property
     def whole(self) -> float:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from anonymip import (
     GCP,
@@ -29,9 +29,24 @@ from anonymip import (
     load_instance,
 )
 from anonymip.exact.full_domain.full_domain import LevelLattice, full_domain
+from tests.brute_force import Column
 from tests.full_domain_brute_force import FullDomainCase, full_domain_cases
+from tests.random_problems import SWINGING, Case
+
+#: All records alike, or all suppressed, lose the same, and less than all published exactly.
+LIKING_NO_EXACT_ROWS = FullDomainCase(
+    Case(
+        (Column((0, 0, 0, 1, 0, 0, 0)), Column((-7.5, -7.5, -7.5, -0.1, -7.5, -7.5, -7.5))),
+        k=2,
+        loss=SWINGING,
+        worst=True,
+    ),
+    FullDomain(suppression=True),
+    most=7,
+)
 
 
+@example(LIKING_NO_EXACT_ROWS)
 @settings(max_examples=40)
 @given(full_domain_cases())
 def test_the_best_levels_are_those_of_full_enumeration(drawn: FullDomainCase) -> None:
