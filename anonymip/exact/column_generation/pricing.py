@@ -294,6 +294,7 @@ def solve_relaxation(
     """
     best, point = centre, None
     rounds, exact, smoothing = 0, False, PRICING.smoothing
+    usual = below = -PRICING.negative * master.unit
     while budget.stop_reason() is None and not prices.spent:
         found = master.solve(budget)
         if found is None:
@@ -307,9 +308,11 @@ def solve_relaxation(
         far = prices.squared and (best is None or best.bound < PRICING.near * point.value)
         if best is not None and smoothing and not far:
             asked = asked.mixed(best.multipliers, 1.0 - smoothing)
-        priced = _price(master, prices, asked, None if exact else PRICING.heuristic_nodes, budget)
+        nodes = None if exact else PRICING.heuristic_nodes
+        priced = prices.best(asked, master.cuts, below=below, max_nodes=nodes, budget=budget)
         if not exact and not len(priced) and not priced.complete:
-            exact, priced = True, _price(master, prices, asked, None, budget)
+            exact = True
+            priced = prices.best(asked, master.cuts, below=below, max_nodes=None, budget=budget)
         best = _better(best, master, asked, priced)
         added = master.add(priced)
         budget.report(f"{len(master.known):,} sets of records", done=rounds)
@@ -317,18 +320,14 @@ def solve_relaxation(
             return Relaxed(point, best, point.feasible, rounds)
         # Where duals undercut columns that the master has, a search cut off finds no others.
         stuck = not added and asked is point.multipliers
+        # Nor does one that is to end with all: such columns would end it for ever.
+        beneath = 2.0 * float(priced.reduced.min(initial=0.0)) if stuck and exact else 0.0
+        below = min(below, beneath) if stuck else usual
         exact = stuck or (exact and added < PRICING.many * master.rules.types)
         # Without new columns the duals asked for are as good as feasible: those of the master next.
         few = PRICING.few * master.rules.types if exact and prices.squared else 0.0
         smoothing = PRICING.smoothing if added > few else 0.0
     return Relaxed(point, best, False, rounds)
-
-
-def _price(
-    master: Master, prices: Prices, asked: Multipliers, nodes: int | None, budget: Budget
-) -> PricedColumns:
-    below = -PRICING.negative * master.unit
-    return prices.best(asked, master.cuts, below=below, max_nodes=nodes, budget=budget)
 
 
 def _better(

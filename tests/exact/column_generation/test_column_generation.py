@@ -202,6 +202,19 @@ def test_heavy_tails_hide_no_optimum(n: int, most: int) -> None:
     assert column_generation(Problem(data, k=3, objective=SSE("none"))).is_optimal
 
 
+def test_columns_that_duals_undercut_by_rounding_hold_nothing_up() -> None:
+    """A pricing that is to end with all does not end with columns that the master has."""
+    draw = np.random.default_rng(15)
+    far = draw.choice([0, 0, 0, 1, 2, 1e6], 15)
+    numbers = {
+        "a": far,
+        "b": np.round(draw.lognormal(2, 2, 15), 1),
+        "c": draw.integers(0, 1000, 15),
+    }
+    data = Microdata(pd.DataFrame(numbers), tuple(map(Attribute, "abc")))
+    assert column_generation(Problem(data, 8, objective=SSE("none"))).is_optimal
+
+
 def test_a_dear_suppression_hides_no_optimum() -> None:
     """What no cheaper release can pay for is no column beside those of a small loss."""
     draw = np.random.default_rng(61)
