@@ -320,7 +320,8 @@ def solve_relaxation(
             return Relaxed(point, best, point.feasible, rounds)
         # Where duals undercut columns that the master has, a search cut off finds no others.
         stuck = not added and asked is point.multipliers
-        # Nor does one that is to end with all: such columns would end it for ever.
+        # An exact one may end where it finds many: so that it does not find them again in each
+        # round, it looks for columns that are cheaper than those.
         beneath = 2.0 * float(priced.reduced.min(initial=0.0)) if stuck and exact else 0.0
         below = min(below, beneath) if stuck else usual
         exact = stuck or (exact and added < PRICING.many * master.rules.types)

@@ -167,7 +167,11 @@ def pay_gap(members: Any) -> Any:
 
 @settings(max_examples=30)
 @given(
-    st.lists(st.tuples(st.integers(0, 9), st.integers(-5, 5)), min_size=4, max_size=7),
+    st.lists(
+        st.tuples(st.integers(0, 9), st.integers(-5, 5) | st.sampled_from([40, 900])),
+        min_size=4,
+        max_size=7,
+    ),
     st.integers(2, 3),
     st.booleans(),
 )
@@ -203,7 +207,7 @@ def test_heavy_tails_hide_no_optimum(n: int, most: int) -> None:
 
 
 def test_columns_that_duals_undercut_by_rounding_hold_nothing_up() -> None:
-    """A pricing that is to end with all does not end with columns that the master has."""
+    """An exact search that ends with many columns does not end with known ones in each round."""
     draw = np.random.default_rng(15)
     far = draw.choice([0, 0, 0, 1, 2, 1e6], 15)
     numbers = {
