@@ -241,9 +241,12 @@ class GrowingProgram:
         if not self._runs(strategy, limit):
             if budget.stop_reason() is not None:
                 return None
-            # A basis may be too ill-conditioned to go on from, or its perturbed costs cycle.
+            # A basis may be too ill-conditioned to go on from, or the method cycles with perturbed
+            # costs, and would do so from the beginning: the other one is tried before it.
             self._model.clearSolver()
-            if not self._runs(strategy, 10 * limit) and not self._runs(_PRIMAL, _NO_LIMIT):
+            other = _DUAL if strategy == _PRIMAL else _PRIMAL
+            tried = ((other, 10 * limit), (strategy, 10 * limit), (_PRIMAL, _NO_LIMIT))
+            if not any(self._runs(*each) for each in tried):
                 return None
         self._is_feasible = True
         solution = self._model.getSolution()

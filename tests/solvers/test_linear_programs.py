@@ -122,3 +122,20 @@ def test_a_simplex_method_that_cycles_is_left(
     assert found is not None
     assert expected is not None
     assert found.value == pytest.approx(expected.value)
+
+
+def test_the_other_method_comes_first_where_one_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dual method that cycles with perturbed costs does so from the beginning as well."""
+    runs, asked = GrowingProgram._runs, []
+
+    def cycling(program: GrowingProgram, strategy: int, iterations: int) -> bool:
+        asked.append(strategy)
+        return strategy == linear_programs._PRIMAL and runs(program, strategy, iterations)
+
+    monkeypatch.setattr(GrowingProgram, "_runs", cycling)
+    program = GrowingProgram(LOWER, UPPER)
+    program.add_columns(COST, csc_array(MATRIX))
+    found = program.solve(Budget())
+    assert found is not None
+    assert found.value == pytest.approx(11.0)
+    assert asked == [linear_programs._DUAL, linear_programs._PRIMAL]
