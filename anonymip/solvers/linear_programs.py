@@ -242,7 +242,7 @@ class GrowingProgram:
             if budget.stop_reason() is not None:
                 return None
             # A basis may be too ill-conditioned to go on from, or the method cycles with perturbed
-            # costs, and would do so from the beginning: the other one is tried before it.
+            # costs, and may do so from the beginning too: the other one is tried before it.
             self._model.clearSolver()
             other = _DUAL if strategy == _PRIMAL else _PRIMAL
             tried = ((other, 10 * limit), (strategy, 10 * limit), (_PRIMAL, _NO_LIMIT))

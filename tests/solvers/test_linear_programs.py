@@ -125,7 +125,7 @@ def test_a_simplex_method_that_cycles_is_left(
 
 
 def test_the_other_method_comes_first_where_one_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A dual method that cycles with perturbed costs does so from the beginning as well."""
+    """A dual method that cycles with perturbed costs may do so from the beginning as well."""
     runs, asked = GrowingProgram._runs, []
 
     def cycling(program: GrowingProgram, strategy: int, iterations: int) -> bool:
