@@ -26,9 +26,9 @@ _DUAL, _PRIMAL = 1, 4
 #: As many iterations are no limit to HiGHS.
 _NO_LIMIT = 2**31 - 1
 
-#: Iterations after which its dual simplex method is taken to cycle: so many and so many for each
-#: row and column. A pool of 1,000 types that takes 106 without perturbed costs had not ended after
-#: 13 minutes.
+#: Iterations after which a simplex method is taken to cycle: so many and so many for each row and
+#: column. A pool of 1,000 types that takes 106 without perturbed costs had not ended after 13
+#: minutes.
 _ITERATIONS, _ITERATIONS_EACH = 1_000, 2
 
 
@@ -111,22 +111,39 @@ class Basis:
     rows: Flags
 
 
+@dataclass(eq=False)
+class Simplex:
+    """What programs that are much alike share: the work on them, and how the next one is solved.
+
+    `iterations` of the simplex methods were made in all. `perturbs` is whether the dual one starts
+    with perturbed costs, until it cycles with these.
+    """
+
+    iterations: int = 0
+    perturbs: bool = True
+
+
 class GrowingProgram:
     """A linear program that grows by columns and rows, and goes on from its last basis.
 
     `row_lower, row_upper`: (rows,) sides of the rows that it begins with, infinite where there is
-    none.
+    none. `simplex` is shared with programs before it; None for one of its own.
     """
 
-    def __init__(self, row_lower: Floats, row_upper: Floats) -> None:
+    def __init__(
+        self, row_lower: Floats, row_upper: Floats, simplex: Simplex | None = None
+    ) -> None:
         import highspy
 
+        self._simplex = simplex or Simplex()
         self._model: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._optimal = highspy.HighsModelStatus.kOptimal
         self._basic = highspy.HighsBasisStatus.kBasic
         self._infinity = highspy.kHighsInf
         self._model.setOptionValue("output_flag", False)
         self._model.setOptionValue("threads", 1)
+        if not self._simplex.perturbs:
+            self._keep_costs()
         # Whether nothing but columns came since the last vertex, which is feasible then.
         self._is_feasible = False
         self.add_rows(csr_array((len(row_lower), 0)), row_lower, row_upper)
@@ -212,11 +229,13 @@ class GrowingProgram:
         It is no bound: neither the optimum need be reached, nor are the duals repaired.
         """
         self._is_feasible = False
-        self._model.setOptionValue("simplex_strategy", _DUAL)
-        self._model.setOptionValue("simplex_iteration_limit", iterations)
-        self._model.run()
-        self._model.setOptionValue("simplex_iteration_limit", _NO_LIMIT)
+        self._runs(_DUAL, iterations)
         return float(self._model.getInfo().objective_function_value)
+
+    def _keep_costs(self) -> None:
+        """Have the dual simplex method start with the costs as they are."""
+        self._simplex.perturbs = False
+        self._model.setOptionValue("dual_simplex_cost_perturbation_multiplier", 0.0)
 
     def _runs(self, strategy: int, iterations: int) -> bool:
         """Run one of the simplex methods, and return whether it came to an optimum."""
@@ -224,6 +243,7 @@ class GrowingProgram:
         self._model.setOptionValue("simplex_iteration_limit", iterations)
         self._model.run()
         self._model.setOptionValue("simplex_iteration_limit", _NO_LIMIT)
+        self._simplex.iterations += int(self._model.getInfo().simplex_iteration_count)
         return bool(self._model.getModelStatus() == self._optimal)
 
     def solve(self, budget: Budget) -> LinearAnswer | None:
@@ -241,11 +261,11 @@ class GrowingProgram:
         if not self._runs(strategy, limit):
             if budget.stop_reason() is not None:
                 return None
-            # A basis may be too ill-conditioned to go on from, or the method cycles with perturbed
-            # costs, and may do so from the beginning too: the other one is tried before it.
+            # A basis may be too ill-conditioned to go on from, or the dual method cycles with
+            # perturbed costs, and does so with those of the next program and from the beginning.
             self._model.clearSolver()
-            other = _DUAL if strategy == _PRIMAL else _PRIMAL
-            tried = ((other, 10 * limit), (strategy, 10 * limit), (_PRIMAL, _NO_LIMIT))
+            self._keep_costs()
+            tried = (_DUAL, limit), (_PRIMAL, 10 * limit), (_DUAL, 10 * limit), (_PRIMAL, _NO_LIMIT)
             if not any(self._runs(*each) for each in tried):
                 return None
         self._is_feasible = True

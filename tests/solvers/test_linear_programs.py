@@ -10,7 +10,12 @@ from scipy.sparse import csc_array, csr_array
 
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import linear_programs
-from anonymip.solvers.linear_programs import Basis, GrowingProgram, solve_linear_program
+from anonymip.solvers.linear_programs import (
+    Basis,
+    GrowingProgram,
+    Simplex,
+    solve_linear_program,
+)
 
 COST = np.array([2.0, 3.0, 1.0])
 #: At least 4 of the first two together, exactly 5 of all, at most 3 of the first and the last.
@@ -124,8 +129,37 @@ def test_a_simplex_method_that_cycles_is_left(
     assert found.value == pytest.approx(expected.value)
 
 
-def test_the_other_method_comes_first_where_one_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A dual method that cycles with perturbed costs may do so from the beginning as well."""
+def test_costs_are_not_perturbed_again_where_a_method_cycles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What cycles with perturbed costs does so from the beginning, and in the next program too."""
+    runs, asked = GrowingProgram._runs, []
+
+    def cycling(program: GrowingProgram, strategy: int, iterations: int) -> bool:
+        asked.append(strategy)
+        told = program._model.getOptionValue("dual_simplex_cost_perturbation_multiplier")
+        return told[1] == 0.0 and runs(program, strategy, iterations)
+
+    monkeypatch.setattr(GrowingProgram, "_runs", cycling)
+    simplex = Simplex()
+    for runs_needed in (2, 1):
+        asked.clear()
+        program = GrowingProgram(LOWER, UPPER, simplex)
+        program.add_columns(COST, csc_array(MATRIX))
+        found = program.solve(Budget())
+        assert found is not None
+        assert found.value == pytest.approx(11.0)
+        assert asked == [linear_programs._DUAL] * runs_needed
+    assert not simplex.perturbs
+    assert simplex.iterations > 0
+    # Others are none of its business.
+    assert Simplex().perturbs
+
+
+def test_another_method_takes_over_where_costs_are_not_the_cause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A dual method that cycles in any case is left to the primal one."""
     runs, asked = GrowingProgram._runs, []
 
     def cycling(program: GrowingProgram, strategy: int, iterations: int) -> bool:
@@ -138,4 +172,4 @@ def test_the_other_method_comes_first_where_one_cycles(monkeypatch: pytest.Monke
     found = program.solve(Budget())
     assert found is not None
     assert found.value == pytest.approx(11.0)
-    assert asked == [linear_programs._DUAL, linear_programs._PRIMAL]
+    assert asked == [linear_programs._DUAL, linear_programs._DUAL, linear_programs._PRIMAL]

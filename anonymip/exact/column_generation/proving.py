@@ -131,6 +131,7 @@ class Proof:
         gap, refused = run.loss - first, False
         # Of all pools together, and of each column of the last one.
         nodes, a_column = work.branches / (rules.types * run.problem.k**2), 0.0
+        iterations = work.iterations if budget.deadline is None else None
         singles = _singles(rules)
 
         @cache
@@ -202,9 +203,12 @@ class Proof:
                 ],
                 solver=settings.solver,
                 max_nodes=max(1, int(nodes)),
+                max_iterations=iterations,
                 known_after=(TARGETS.soon_nodes, self._improve),
             )
             nodes, a_column = nodes - answer.work, answer.work / max(1, len(found))
+            if iterations is not None:
+                iterations = max(0, iterations - answer.iterations)
             run.trace.append(
                 f"{share:.0%} of the gap: {len(found):,} columns, {answer.nodes:,} nodes"
                 + (f", with all of {in_words(settings.memory)}" if answer.was_full else "")
@@ -220,7 +224,13 @@ class Proof:
             if is_last and by_solver and is_small and not run.is_closed(settings.gap):
                 # What the tolerances of a solver do not tell apart is branched on without one.
                 most = max(1, int(nodes))
-                again = ask(upper_bound=run.loss, cuts=answer.cuts, solver=None, max_nodes=most)
+                again = ask(
+                    upper_bound=run.loss,
+                    cuts=answer.cuts,
+                    solver=None,
+                    max_nodes=most,
+                    max_iterations=iterations,
+                )
                 self._take(again, found, target, proof, compared)
             if not answer.complete or answer.chosen is not None:
                 return

@@ -39,6 +39,7 @@ from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.memory import memory_at_hand
 from anonymip.solvers import SolverOptions
+from anonymip.solvers.linear_programs import Simplex
 from anonymip.status import Stopped
 
 
@@ -120,8 +121,9 @@ class PoolAnswer:
     nothing costs less than the upper bound. `by_solver` is the solver whose report the bound rests
     on; None if that is duals that were checked in arithmetic of its own. `cuts` were binding at the
     root, or found at other nodes: for the next pool. `columns_left` could not be excluded
-    at the root, `work` is what nodes and the solver took, as nodes of few columns, `was_full` says
-    that the search held as much as it may, and went on with less.
+    at the root, `work` is what nodes and the solver took, as nodes of few columns, `iterations`
+    are those of the simplex method on relaxations, `was_full` says that the search held as much as
+    it may, and went on with less.
     """
 
     chosen: Ints | None
@@ -133,6 +135,7 @@ class PoolAnswer:
     columns_left: int
     nodes: int
     work: float
+    iterations: int
     was_full: bool = False
 
 
@@ -196,6 +199,7 @@ class PoolSearch:
         options: SolverOptions,
         budget: Budget,
         max_nodes: int | None,
+        max_iterations: int | None,
         memory: float | None,
         known_after: tuple[int, Callable[[], float]] | None,
     ) -> None:
@@ -205,6 +209,8 @@ class PoolSearch:
             options = replace(options, presolve=False)
         self._solver, self._options, self._budget = solver, options, budget
         self._most = np.inf if max_nodes is None else max_nodes
+        self._most_iterations = np.inf if max_iterations is None else max_iterations
+        self._simplex = Simplex()
         self._plain = bool((pool.coverage == 1).mean() > 0.5) if len(pool.coverage) else True
         self._few = NUMBERS.solver_columns
         if not self._plain:
@@ -242,7 +248,7 @@ class PoolSearch:
     def _begin(self, pool: Pool, cuts: Sequence[RankOneCut]) -> None:
         """Take up a pool with an empty program."""
         self._pool = pool
-        self._relaxation = PoolRelaxation(pool, self._best)
+        self._relaxation = PoolRelaxation(pool, self._best, self._simplex)
         self._cuts: list[RankOneCut] = []
         # Rows that hold at every node.
         self._counted = frozenset(range(len(self._relaxation.sides)))
@@ -288,6 +294,7 @@ class PoolSearch:
             self._left,
             self._nodes,
             self._work,
+            self._simplex.iterations,
             self.was_full,
         )
 
@@ -497,7 +504,8 @@ class PoolSearch:
             lowest = queue[0][0]
             if lowest >= self._floor:
                 return None
-            if self._work >= self._most or self._budget.stop_reason() is not None:
+            spent = self._work >= self._most or self._simplex.iterations >= self._most_iterations
+            if spent or self._budget.stop_reason() is not None:
                 return lowest
             self._is_full = self._free < 0
             if self._is_full:
@@ -618,6 +626,7 @@ def solve_pool(
     solver: str | None = "highs",
     options: SolverOptions | None = None,
     max_nodes: int | None = None,
+    max_iterations: int | None = None,
     known_after: tuple[int, Callable[[], float]] | None = None,
     memory: float | None = None,
     budget: Budget | None = None,
@@ -629,10 +638,11 @@ def solve_pool(
 
     The relaxation begins with some cuts, and with the columns of a start, such as those of a
     master's optimum. The solver is for what is small; None to branch only. After the work of
-    `max_nodes` nodes of few columns the answer is not complete; after the nodes of `known_after` a
-    better upper bound is asked for. Of `memory`, in bytes, cuts take what columns leave, and open
-    nodes what both leave: where nothing is left, the search goes on depth first and without new
-    cuts, which takes longer and proves as much.
+    `max_nodes` nodes of few columns, or `max_iterations` of the simplex method on relaxations, the
+    answer is not complete; after the nodes of `known_after` a better upper bound is asked for. Of
+    `memory`, in bytes, cuts take what columns leave, and open nodes what both leave: where nothing
+    is left, the search goes on depth first and without new cuts, which takes longer and proves as
+    much.
 
     The bound is that of the duals, lowered by what reduced costs below zero and rounding take from
     it, not the value that the solver of the linear programs reports. The seed of the
@@ -646,7 +656,16 @@ def solve_pool(
     upper, budget = upper_bound / unit, budget or Budget()
     scaled = replace(pool, costs=pool.costs / unit)
     search = PoolSearch(
-        scaled, upper, tuple(cuts), solver, options, budget, max_nodes, memory, known_after
+        scaled,
+        upper,
+        tuple(cuts),
+        solver,
+        options,
+        budget,
+        max_nodes,
+        max_iterations,
+        memory,
+        known_after,
     )
     answer = search.run(start)
     value, bound = None, answer.bound * unit

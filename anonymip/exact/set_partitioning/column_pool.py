@@ -31,7 +31,7 @@ from anonymip.exact.set_partitioning.restricted_master import Mip, often_at_most
 from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverResult
-from anonymip.solvers.linear_programs import Basis, GrowingProgram
+from anonymip.solvers.linear_programs import Basis, GrowingProgram, Simplex
 from anonymip.tolerances import DUAL_ROUNDING, INTEGRALITY
 
 
@@ -201,12 +201,13 @@ class FurtherRows:
 class PoolRelaxation:
     """The relaxation over a pool, as a program of few of its columns and of its further rows.
 
-    The artificial column costs the cutoff. Costs of order 1 suit the solver.
+    The artificial column costs the cutoff. Costs of order 1 suit the solver. All its programs share
+    a `simplex`.
     """
 
-    def __init__(self, pool: Pool, cutoff: float) -> None:
-        self._pool = pool
-        self._cutoff = cutoff
+    def __init__(self, pool: Pool, cutoff: float, simplex: Simplex | None = None) -> None:
+        self._pool, self._cutoff = pool, cutoff
+        self._simplex = simplex or Simplex()
         #: The further rows, and (e,) their sides.
         self.extra = FurtherRows(len(pool.costs))
         self.sides = np.empty(0)
@@ -219,7 +220,7 @@ class PoolRelaxation:
     def _begin(self) -> None:
         """Make a program of the covering alone."""
         sides = self._pool.coverage.astype(np.float64)
-        self._program = GrowingProgram(sides, sides)
+        self._program = GrowingProgram(sides, sides, self._simplex)
         self._program.add_columns(np.array([self._cutoff]), csc_array(sides[:, None]))
         self._place = np.full(len(self._pool.costs), -1, np.int64)
         self._inside = np.empty(0, np.int64)

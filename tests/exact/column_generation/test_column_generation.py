@@ -500,6 +500,32 @@ def test_efforts_limit_the_nodes_of_every_solver(
     assert set(allowed) == {WORK["normal"].nodes}
 
 
+@pytest.mark.parametrize("limit", [None, 600.0])
+def test_iterations_are_counted_where_no_time_ends_pools(
+    limit: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All pools together take as many as the effort allows; where time has a limit, that ends."""
+    allowed: list[int | None] = []
+    search, most = proving.solve_pool, WORK["thorough"].iterations
+    assert most is not None
+
+    def seen(*args: Any, **kwargs: Any) -> Any:
+        allowed.append(kwargs["max_iterations"])
+        return replace(search(*args, **kwargs), iterations=most // 2 + 1)
+
+    monkeypatch.setattr(proving, "solve_pool", seen)
+    budget = Budget.of(limit)
+    found = column_generation(
+        Problem(census(30, 8, 1, mixed=True), 5), effort="thorough", budget=budget
+    )
+    assert found.is_optimal == (limit is not None)
+    expected = [most, most - most // 2 - 1, *[0] * len(allowed)][: len(allowed)]
+    assert len(allowed) > 1
+    assert found.bound is not None
+    assert found.bound.value <= found.objective
+    assert allowed == (expected if limit is None else [None] * len(allowed))
+
+
 def test_a_target_that_takes_too_much_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pool is not searched in part where the last one took as much for fewer columns."""
     problem = Problem(census(30, 8, 1, mixed=True), 5)

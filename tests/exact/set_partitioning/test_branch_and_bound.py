@@ -200,6 +200,26 @@ def test_large_pools_of_covers_are_left_to_a_solver(monkeypatch: pytest.MonkeyPa
     assert limited.bound <= answer.value
 
 
+def test_iterations_of_the_simplex_method_end_a_search() -> None:
+    """Fewer iterations prove less, and never too much; as many as a proof takes prove it."""
+    columns, coverage = columns_of(14, (4,)), np.full(14, 2)
+    costs = 10.0 + 4.0 * np.random.default_rng(0).random(len(columns))
+    whole = solve(columns, costs, coverage, 1e3, solver=None)
+    assert whole.complete
+    assert whole.value is not None
+    assert whole.nodes > 3
+    bounds = []
+    for most in (1, whole.iterations // 2, whole.iterations):
+        answer = solve(columns, costs, coverage, 1e3, solver=None, max_iterations=most)
+        assert answer.nodes <= whole.nodes
+        assert answer.complete == (most == whole.iterations)
+        # The node that is begun is ended.
+        assert answer.iterations >= most
+        bounds.append(answer.bound)
+    assert bounds == sorted(bounds)
+    assert bounds[0] < bounds[-1] == whole.bound <= whole.value
+
+
 @pytest.mark.thorough("highs")
 @pytest.mark.parametrize("solver", ["highs", None])
 def test_work_is_counted_by_columns(solver: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
