@@ -122,8 +122,8 @@ class PoolAnswer:
     on; None if that is duals that were checked in arithmetic of its own. `cuts` were binding at the
     root, or found at other nodes: for the next pool. `columns_left` could not be excluded
     at the root, `work` is what nodes and the solver took, as nodes of few columns, `iterations`
-    are those of the simplex method on relaxations, `was_full` says that the search held as much as
-    it may, and went on with less.
+    are those of the simplex method at nodes but the root, `was_full` says that the search held as
+    much as it may, and went on with less.
     """
 
     chosen: Ints | None
@@ -242,6 +242,8 @@ class PoolSearch:
         self._closed = self._undecided = np.inf
         self._reporter: str | None = None
         self._nodes, self._left = 0, len(pool.costs)
+        # Iterations of the simplex method when branching began.
+        self._first_iterations = 0
         self._work = 0.0
         self._asked = known_after
 
@@ -267,6 +269,10 @@ class PoolSearch:
         """Bytes that it may still hold, beside columns, further rows and open nodes."""
         entries = self._pool.incidence.nnz + self._relaxation.extra.entries
         return self._most_held - self._open_bytes - NUMBERS.copies * NUMBERS.entry_bytes * entries
+
+    @property
+    def _iterations_of_nodes(self) -> int:
+        return self._simplex.iterations - self._first_iterations if self._nodes else 0
 
     def _that_fit(self, cuts: Sequence[RankOneCut]) -> Sequence[RankOneCut]:
         """Return as many of some cuts as there is memory for, by what a sample of columns holds."""
@@ -294,7 +300,7 @@ class PoolSearch:
             self._left,
             self._nodes,
             self._work,
-            self._simplex.iterations,
+            self._iterations_of_nodes,
             self.was_full,
         )
 
@@ -497,15 +503,15 @@ class PoolSearch:
 
     def _branch(self, root: _Node) -> float | None:
         """Branch, best bound first; return None when through, or the least bound that is open."""
-        columns = len(self._pool.costs)
+        columns, self._first_iterations = len(self._pool.costs), self._simplex.iterations
         queue = [(root.bound, 0, _OpenNode.of(root, columns))]
         pushed, self._open_bytes = 0, queue[0][2].bytes
         while queue:
             lowest = queue[0][0]
             if lowest >= self._floor:
                 return None
-            spent = self._work >= self._most or self._simplex.iterations >= self._most_iterations
-            if spent or self._budget.stop_reason() is not None:
+            is_spent = self._iterations_of_nodes >= self._most_iterations
+            if is_spent or self._work >= self._most or self._budget.stop_reason() is not None:
                 return lowest
             self._is_full = self._free < 0
             if self._is_full:
@@ -638,8 +644,8 @@ def solve_pool(
 
     The relaxation begins with some cuts, and with the columns of a start, such as those of a
     master's optimum. The solver is for what is small; None to branch only. After the work of
-    `max_nodes` nodes of few columns, or `max_iterations` of the simplex method on relaxations, the
-    answer is not complete; after the nodes of `known_after` a better upper bound is asked for. Of
+    `max_nodes` nodes of few columns, or `max_iterations` of the simplex method at nodes, the answer
+    is not complete; after the nodes of `known_after` a better upper bound is asked for. Of
     `memory`, in bytes, cuts take what columns leave, and open nodes what both leave: where nothing
     is left, the search goes on depth first and without new cuts, which takes longer and proves as
     much.

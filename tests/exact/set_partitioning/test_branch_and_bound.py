@@ -214,7 +214,7 @@ def test_iterations_of_the_simplex_method_end_a_search() -> None:
         assert answer.nodes <= whole.nodes
         assert answer.complete == (most == whole.iterations)
         # The node that is begun is ended.
-        assert answer.iterations >= most
+        assert answer.complete or answer.iterations >= most
         bounds.append(answer.bound)
     assert bounds == sorted(bounds)
     assert bounds[0] < bounds[-1] == whole.bound <= whole.value
