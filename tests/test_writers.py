@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -40,6 +41,8 @@ WRITING = {
 }
 #: These are methods of texts, frames and classes too, which write nothing.
 OF_MODULES = {"copy", "replace", "rename", "link", "symlink", "move", "umask", "chmod"}
+#: A file without any of these words writes nothing: it is not parsed.
+NAMED = re.compile(rf"\b({'|'.join(STAGING | WRITING)}|open|ZipFile|to_csv|os|shutil)\b")
 #: What writes otherwise, and why nobody else can read what is private in it.
 OTHERS = {
     "app/session.py:Desk.new": "a folder of mode 700",
@@ -132,8 +135,8 @@ def nodes() -> list[tuple[str, list[ast.AST]]]:
     return [
         (f"{path.relative_to(PACKAGE).as_posix()}:{name}", [*own_nodes(body)])
         for path in sorted(PACKAGE.rglob("*.py"))
-        if path != PACKAGE / "files.py"
-        for name, body in functions(ast.parse(path.read_text(encoding="utf-8")))
+        if path != PACKAGE / "files.py" and NAMED.search(text := path.read_text(encoding="utf-8"))
+        for name, body in functions(ast.parse(text))
     ]
 
 
