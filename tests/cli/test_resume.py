@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from anonymip.cli.app import run
+from tests import profiles
 
 #: Slow links, on a solver, so that a signal comes in the midst of them.
 RUN = (
@@ -116,7 +117,7 @@ def test_a_run_out_of_time_can_be_given_again(shell: Any) -> None:
 
 def test_a_named_checkpoint_stays_until_the_chain_has_ended(shell: Any) -> None:
     """No time at all, then as much as it takes."""
-    named = (*RUN, "--checkpoint", "mine")
+    named = (*(RUN if profiles.NAME == "thorough" else QUICK), "--checkpoint", "mine")
     result = shell(*named, "--time-limit", "1e-6")
     assert result.code == 0
     assert "the same command with --checkpoint mine --resume goes on" in result.out

@@ -43,7 +43,7 @@ from anonymip.instances.library.catalogue import (
 
 #: Records at most of an entry whose release is judged in every run, and whose loss is computed in
 #: fractions too.
-FEW, IN_FRACTIONS = 1_000, 2_000
+FEW, IN_FRACTIONS = 500, 2_000
 #: Losses are floats that were written down: what is less than this share apart is the same.
 SAME = 1e-9
 

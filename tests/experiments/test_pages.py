@@ -20,6 +20,7 @@ from anonymip.experiments import (
 from anonymip.experiments.overview import overview_texts
 from anonymip.experiments.pages import runs_page
 from anonymip.experiments.running.runs import COLUMNS
+from tests import profiles
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +37,13 @@ def frame() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def page(frame: pd.DataFrame) -> str:
-    """Return the page about them."""
-    return runs_page(frame, "Small samples")
+    """Return the page about them, with pictures in a thorough run alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        if profiles.NAME != "thorough":
+            patch.setattr(pages, "_MOST_PICTURES", 0)
+            for drawn in ("time_chart", "spread_chart"):
+                patch.setattr(pages, drawn, lambda *_: None)
+        return runs_page(frame, "Small samples")
 
 
 def texts(page: str) -> str:

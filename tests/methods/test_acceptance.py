@@ -63,6 +63,7 @@ CASES = {
 }
 
 
+@pytest.mark.thorough("assumed")
 @pytest.mark.crossed
 @pytest.mark.parametrize("case", CASES)
 def test_report_on_the_health_records(case: str) -> None:

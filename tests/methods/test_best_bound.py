@@ -25,6 +25,7 @@ from anonymip.exact.column_generation import column_generation as bounding
 from anonymip.methods.best_bound import best_bound
 from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget
+from tests import profiles
 from tests.random_problems import Case, cases, ruled_cases, without_diversity
 
 
@@ -50,7 +51,7 @@ def test_never_above_the_best_cover(case: Case) -> None:
 
 def test_heuristics_are_bounded_by_column_generation() -> None:
     """Of small tables the linear program over all sets says how good a release is."""
-    problem = Problem(census(150, 6, seed=2), 3)
+    problem = Problem(census(150 if profiles.NAME == "thorough" else 60, 6, seed=2), 3)
     solution, below = solve(problem, "greedy-search"), lower_bound_of(problem)
     optimum = solve(problem, "column-generation")
     assert solution.bound is not None

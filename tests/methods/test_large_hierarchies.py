@@ -43,6 +43,7 @@ def table(n: int) -> Microdata:
     )
 
 
+@pytest.mark.thorough("recoding9-auto-40")
 @pytest.mark.parametrize(
     ("recoding", "method", "n"),
     [

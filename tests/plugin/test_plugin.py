@@ -32,6 +32,7 @@ from anonymip.objectives.losses import loading as objectives
 from anonymip.recodings import registry as recodings
 from anonymip.recodings.registry import find_recoding
 from anonymip.solvers import registry as solvers
+from tests import profiles
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
@@ -135,8 +136,12 @@ def test_a_built_in_method_imports_no_package(python: Run) -> None:
         "find_method('fixed-size-cut')\n"
         "assert loaded() == ['anonymip_example', 'anonymip_example.specs'], loaded()\n"
     )
-    ended = python("-c", code)
-    assert ended.returncode == 0, ended.stderr
+    if profiles.NAME == "thorough":
+        ended = python("-c", code)
+        assert ended.returncode == 0, ended.stderr
+    else:
+        with installed(HERE):
+            exec(code, {})
 
 
 def test_compare_takes_part(run: Run) -> None:

@@ -105,13 +105,13 @@ def test_ids_that_repeat_without_a_unit(role: str | None) -> None:
     frame = _visits()
     roles: dict[str, Any] = {} if role is None else {role: ["patient_id"]}
     with pytest.warns(ReleaseWarning, match="unit='patient_id' counts persons"):
-        anonymize(frame, ["age"], 4, **roles)
+        anonymize(frame, ["age"], 4, method="initial", **roles)
     for change in ({"unit": "patient_id"}, {"drop": ["code"]}, {"drop": ["patient_id"]}):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             once = frame.iloc[::2] if change == {"drop": ["patient_id"]} else frame
             renamed = once.rename(columns={"patient_id": "code"}) if "code" in str(change) else once
-            anonymize(renamed, ["age"], 4, **change)  # type: ignore[arg-type]
+            anonymize(renamed, ["age"], 4, method="initial", **change)  # type: ignore[arg-type]
         assert not any("looks like ids" in str(one.message) for one in caught)
 
 
@@ -398,5 +398,5 @@ def test_half_of_adult_ends_in_classes_of_one_salary() -> None:
     """At k = 5 k-anonymity alone shows the salary class of about every second record."""
     data = load_instance("adult")
     problem = Problem(data.take(np.arange(4000)), 5)
-    counted = publish(solve(problem, "mondrian")).manifest["homogeneous"]["salary-class"]
-    assert counted["rows"] > 1000
+    told = publish(solve(problem, "mondrian", bound=False)).manifest["homogeneous"]
+    assert told["salary-class"]["rows"] > 1000

@@ -369,7 +369,7 @@ def test_only_a_verified_release_says_so(tmp_path: Path) -> None:
 
 def test_the_published_bound_has_few_digits() -> None:
     """All digits of a bound depend on values inside the classes; a few say how good it is."""
-    problem = Problem(load_instance("census:200,8,1"), 5)
+    problem = Problem(load_instance("census:60,8,1"), 5)
     solution = solve(problem, "mondrian")
     manifest = publish(solution).manifest
     assert solution.bound is not None
