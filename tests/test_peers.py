@@ -149,6 +149,7 @@ def test_ours_is_run_and_judged_as_the_others(method: str, tmp_path: Path) -> No
     assert ("bound" in found) == method.startswith("auto")
 
 
+@pytest.mark.thorough
 def test_what_a_tool_says_when_it_fails_is_told(tmp_path: Path) -> None:
     """A tool that ends in an error, or is not there, is a row with its last words."""
     gone = peers.Peer("gone", ("any",))

@@ -179,6 +179,7 @@ def _refuse(named: object) -> tuple[Path, ...]:
     raise InputError("not here", remedy="")
 
 
+@pytest.mark.thorough("doka-fig9")
 @pytest.mark.parametrize("asked", ALL.values(), ids=lambda one: one.name)
 def test_stored_results_say_what_their_rows_say(asked: Reproduction) -> None:
     """What the stored text says of the paper's statements is what the stored rows decide."""
@@ -191,7 +192,7 @@ def test_stored_results_say_what_their_rows_say(asked: Reproduction) -> None:
     assert (RESULTS / f"{asked.name}.png").stat().st_size < 400_000
 
 
-@pytest.mark.thorough("liang-fig3")
+@pytest.mark.thorough("liang-fig3", "aggarwal-ratios", "liang-fig5")
 @pytest.mark.parametrize("name", ["doka-fig7a", "liang-fig3", "aggarwal-ratios", "liang-fig5"])
 def test_stored_results_are_drawn_again(name: str) -> None:
     """Rows alone give the picture; no name in it is cut off or covers another."""

@@ -153,6 +153,7 @@ def test_bad_input_ends_the_process_with_two(tmp_path: Path) -> None:
     assert "Traceback" not in err
 
 
+@pytest.mark.thorough
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     """A pipe whose reader has gone, as behind `head`, ends quietly with exit code 0."""
     with anonymip("instances", folder=tmp_path) as process:
@@ -235,6 +236,7 @@ def test_heuristics_of_classes_load_no_models(tmp_path: Path) -> None:
     assert not {"matplotlib", "pyomo", "scipy.optimize", "scipy.stats"} & loaded
 
 
+@pytest.mark.thorough
 def test_the_process_ends_when_the_answer_is_written(tmp_path: Path) -> None:
     """At the end Python is not left to look for garbage in all that was loaded, for a second."""
     script = (

@@ -51,6 +51,7 @@ def test_methods_say_that_they_follow_the_program(shell: Any, name: str) -> None
     assert "authors' program" in lines[name]
 
 
+@pytest.mark.thorough
 def test_listing_methods_imports_none_of_them() -> None:
     """The registry is data: its listing loads no heuristic, no model and no solver."""
     code = (

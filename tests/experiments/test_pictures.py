@@ -73,6 +73,7 @@ def encloses(box: Rectangle, records: Sequence[int]) -> bool:
     return np.flatnonzero(inside).tolist() == list(records)
 
 
+@pytest.mark.thorough
 def test_notebooks_show_pictures_by_themselves() -> None:
     """Pictures, the thermometer too, hand a notebook a PNG without pyplot."""
     table = compare(Problem(load_instance("health-records"), k=3), [3], ["initial"])

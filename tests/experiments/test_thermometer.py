@@ -101,6 +101,7 @@ def test_other_objectives_are_named() -> None:
     assert usual.get_ylabel() == "loss (global certainty penalty)"
 
 
+@pytest.mark.thorough("gap.PDF-%PDF")
 @pytest.mark.parametrize(
     ("name", "start"), [("gap.png", b"\x89PNG"), ("gap.svg", b"<?xml"), ("gap.PDF", b"%PDF")]
 )

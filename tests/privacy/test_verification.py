@@ -382,6 +382,7 @@ def test_problems_never_show_values(patients: Any) -> None:
         assert value not in report
 
 
+@pytest.mark.thorough
 def test_verifier_loads_nothing_of_the_package_but_its_errors() -> None:
     """No code is shared with what makes releases."""
     program = (

@@ -75,6 +75,7 @@ def run(place: Path, cache: Path) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.thorough
 def test_kernels_are_found_again_and_never_stale(tmp_path: Path) -> None:
     """Another process and another checkout load them; a change in a helper's file is seen.
 
@@ -133,6 +134,24 @@ def test_values_that_a_kernel_encloses_count(own_cache: Path) -> None:
     before = compilation_seconds()
     assert compiled(shifting(1.0), 1.0) == (2.0, False)
     assert compilation_seconds() > before  # Loading counts as well.
+
+
+def test_what_a_kernel_calls_counts(own_cache: Path) -> None:
+    """Around another helper the same code is another entry."""
+
+    def calling(factor: float) -> Any:
+        @kernel
+        def scaled(x: float) -> float:
+            return factor * x
+
+        def called(x: float) -> float:
+            return scaled(x)
+
+        return called
+
+    assert compiled(calling(2.0), 1.0) == (2.0, True)
+    assert compiled(calling(3.0), 1.0) == (3.0, True)
+    assert compiled(calling(2.0), 1.0) == (2.0, False)
 
 
 def test_the_fields_of_named_tuples_count(own_cache: Path) -> None:

@@ -326,6 +326,7 @@ def test_too_little_to_load_the_libraries_is_said(megabytes: int) -> None:
     assert "ulimit -v" in done.stderr
 
 
+@pytest.mark.thorough
 def test_help_needs_little_memory() -> None:
     """Who looks for the option that needs less is not refused for it."""
     assert limited(200e6, "solve", "--help").returncode == 0

@@ -78,6 +78,7 @@ def test_the_plain_way_gives_the_same_answers(names: tuple[str, ...]) -> None:
     assert plain_answers == answers
 
 
+@pytest.mark.thorough
 def test_what_has_gone_from_numba_is_not_used() -> None:
     """Where a private part is no more: said once, with what to install."""
     kept, heard = printed(IMPORTING)

@@ -59,6 +59,7 @@ def test_losses_of_parts_are_finite_numbers(people: Path, tmp_path: Path) -> Non
         verify_parts(people, folder, k=5)
 
 
+@pytest.mark.thorough
 def test_a_dask_data_frame_is_a_table(people: Path, tmp_path: Path) -> None:
     """It is written beside the output, solved as any folder, and nothing is left of it."""
     dask = pytest.importorskip("dask.dataframe")

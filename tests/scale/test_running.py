@@ -27,6 +27,7 @@ from anonymip.scale import part as part_room
 from anonymip.scale.cuts import digest
 from anonymip.scale.part import Task
 from anonymip.scale.running import run_by_parts
+from tests import profiles
 from tests.scale.test_cuts import frames
 
 QUICK = {"method": "ordered-cut", "effort": "quick"}
@@ -165,7 +166,7 @@ def test_a_release_by_parts_is_told_by_its_seed(people: Path, tmp_path: Path) ->
     assert sorted(one.name for one in tmp_path.iterdir()) == ["one", "people", "two"]
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("ending", ["csv", *profiles.thorough("parquet")])
 def test_tables_at_addresses(people: Path, tmp_path: Path, ending: str) -> None:
     """They are read and verified as those of this machine; a bad file is named by its address."""
     frame = pd.read_parquet(people)

@@ -102,7 +102,7 @@ def bucket() -> Iterator[type[Bucket]]:
         memory.rm("/far", recursive=True)
 
 
-@pytest.mark.parametrize("scheme", ["bucket", "file", *profiles.thorough("memory", "local")])
+@pytest.mark.parametrize("scheme", ["bucket", *profiles.thorough("file", "memory", "local")])
 def test_a_release_at_an_address_is_that_of_a_folder(
     people: Path, tmp_path: Path, scheme: str
 ) -> None:
@@ -161,6 +161,7 @@ def test_what_lies_at_an_address_stays(people: Path, tmp_path: Path) -> None:
     assert len(memory.find("/far")) == len(before) - 1
 
 
+@pytest.mark.thorough("fault1-cannot write to bucket://far/release: RuntimeError")
 @pytest.mark.parametrize(
     ("fault", "message"),
     [

@@ -263,6 +263,7 @@ def lethal(record):
 """
 
 
+@pytest.mark.thorough
 def test_runs_are_isolated(tmp_path: Path) -> None:
     """A run whose process dies is a failed row, and this process lives on."""
     (tmp_path / "loss.py").write_text(LETHAL, encoding="utf-8")

@@ -75,6 +75,7 @@ def test_tables_that_need_no_files_are_those_of_the_figures(name: str) -> None:
     assert table_digest(part) == entry.sha256
 
 
+@pytest.mark.thorough("census-100k")
 @pytest.mark.shared_data
 @pytest.mark.parametrize("name", OF_FILES)
 def test_tables_of_files_are_those_of_the_figures(name: str) -> None:

@@ -173,6 +173,7 @@ def test_person20_is_the_sample_of_the_benchmark_data() -> None:
     assert [a.domain for a in data.attributes] == [a.domain for a in other.attributes]
 
 
+@pytest.mark.thorough
 @pytest.mark.shared_data
 def test_both_versions_of_adult_hold_the_same_records() -> None:
     """Leaving incomplete records out of the raw file gives the cleaned one, row by row."""
