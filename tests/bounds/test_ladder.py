@@ -168,7 +168,7 @@ def test_sets_see_more_than_pairs() -> None:
     assert pairs.value == pytest.approx(10 / 12)
 
 
-@pytest.mark.parametrize("k", [3, 5])
+@pytest.mark.parametrize("k", [3, *profiles.thorough(5)])
 def test_each_rung_is_above_the_last(k: int) -> None:
     """Nearest, pairs, ascent: more work never proves less, and the names say where it stands."""
     problem = Problem(census(200, 5, seed=4), k)
@@ -215,13 +215,14 @@ def test_goes_on_where_a_budget_ended_it(seed: int, n: int, k: int, name: str, a
     """Climbed in parts, every effort comes to the same bound, and none on the way is lower."""
     problem = Problem(larger_microdata(seed, n), k, objective=LOSSES[name].objective)
     highest = -np.inf
-    # A thorough climb begins with those of the others.
-    for effort in EFFORTS if profiles.NAME == "thorough" else ("quick", "thorough"):
+    # A thorough climb begins with those of the others; longer parts are fewer.
+    efforts, longer = (EFFORTS, 1) if profiles.NAME == "thorough" else (("quick", "thorough"), 8)
+    for effort in efforts:
         whole = bound_of(problem, effort)
         assert whole.value >= highest
         climb, highest, parts = Ladder(problem, effort, Budget()), -np.inf, 0
         while not climb.ended:
-            bound = climb.climb(Interrupted(asked + parts))
+            bound = climb.climb(Interrupted(asked + longer * parts))
             assert bound is not None
             assert bound.value >= highest
             highest, parts = bound.value, parts + 1
@@ -536,7 +537,8 @@ def test_comes_near_the_linear_program(monkeypatch: pytest.MonkeyPatch, k: int) 
 def test_a_round_aims_no_farther_than_there_is_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where not all can be proven, a capped round ends, and says more than one that is cut."""
     problem, proven = Problem(census(200, 8, 3), 8), {}
-    for cells, capped in product((1e7, 1e9), (True, False)):
+    amounts = (1e7,) if profiles.NAME == "ci" else (1e7, 1e9)
+    for cells, capped in product(amounts, (True, False)):
         share = 0.9 if capped else np.inf
         monkeypatch.setattr(ladder, "NUMBERS", replace(ladder.NUMBERS, fitting=share))
         duals = duals_of(problem, cells)
@@ -544,7 +546,7 @@ def test_a_round_aims_no_farther_than_there_is_work(monkeypatch: pytest.MonkeyPa
     (cut, lower), (complete, higher) = proven[1e7, False], proven[1e7, True]
     assert (cut, complete, lower < higher) == (False, True, True)
     # With work for all nothing is capped.
-    assert proven[1e9, True] == proven[1e9, False]
+    assert proven.get((1e9, True)) == proven.get((1e9, False))
 
 
 @pytest.mark.parametrize("rounds", [1, 3, 9])

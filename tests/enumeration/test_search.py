@@ -28,7 +28,7 @@ from anonymip import (
 from anonymip.enumeration import ClusterSets, enumerate_sets
 from anonymip.enumeration.merging import merge_rows
 from anonymip.enumeration.search import Request, search_in_batches
-from tests import brute_force
+from tests import brute_force, profiles
 from tests.brute_force import Column
 from tests.random_problems import (
     FALLING,
@@ -233,10 +233,11 @@ def test_pruning_saves_nodes_and_loses_nothing() -> None:
 
 def test_deep_searches() -> None:
     """Where sets of all sizes are wanted, all are found, and come in lexicographic order."""
-    columns = (Column(tuple(value * value % 83 for value in range(16)), integer=True),)
+    n = 13 if profiles.NAME == "ci" else 16
+    columns = (Column(tuple(value * value % 83 for value in range(n)), integer=True),)
     problem = Case(columns, 2, FALLING).problem()
     found = enumerate_sets(problem)
-    assert len(found) == 2**16 - 17
+    assert len(found) == 2**n - 1 - n
     sets = list(found_sets(found))
     assert sets == sorted(sets)
     ends = np.cumsum(found.sizes)

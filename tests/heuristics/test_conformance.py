@@ -48,6 +48,7 @@ from anonymip.heuristics.classes.ordered_cut import ordered_cut
 from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.methods import METHODS
 from anonymip.orders.orders import ORDERS
+from tests import profiles
 from tests.brute_force import Column, Rules, least_cost_of_classes
 from tests.random_problems import (
     FALLING,
@@ -399,8 +400,8 @@ def patients() -> Problem:
 def test_almost_all_feasible_problems_are_solved() -> None:
     """Of sixty tables with hidden groups that keep the cap nine in ten are solved."""
     rng = np.random.default_rng(7)
-    solved = 0
-    for _ in range(60):
+    solved, tables = 0, 20 if profiles.NAME == "ci" else 60
+    for _ in range(tables):
         centres = rng.uniform(0, 60, size=(10, 2)).repeat(3, axis=0)
         points = centres + rng.uniform(-4, 4, size=centres.shape)
         points = points[rng.permutation(len(points))]
@@ -414,7 +415,7 @@ def test_almost_all_feasible_problems_are_solved() -> None:
         except NoSolution:
             continue
         solved += 1
-    assert solved >= 54
+    assert solved >= 0.9 * tables
 
 
 def test_all_pairs_too_far_apart_have_no_solution() -> None:

@@ -30,6 +30,7 @@ from anonymip.exact.set_partitioning.restricted_master import KnownColumns, Mult
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.solvers.linear_programs import solve_linear_program
+from tests.profiles import tried
 from tests.random_problems import LOSSES, cases
 
 #: Losses that classes and covers take.
@@ -114,7 +115,7 @@ def assert_reduced_costs_add_to_the_value(
 ) -> None:
     """Assert that what holds a column costs its reduced cost more than the duals prove."""
     incidence = columns.incidence(rules.types).toarray()
-    for column in np.argsort(-reduced)[:: max(1, len(reduced) // 20)]:
+    for column in np.argsort(-reduced)[:: max(1, len(reduced) // tried(20))]:
         rest = replace(rules, sides=rules.sides - incidence[:, column], most=rules.most - 1)
         others = full_program(rest, columns)
         if others is not None:
