@@ -172,6 +172,7 @@ def test_the_second_goal_keeps_the_first(tmp_path: Path, monkeypatch: pytest.Mon
     assert any("the most are not known: no more" in remark for remark in found.trace)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("subsolver", ["bigm", "set-partition"])
 def test_a_chain_goes_on(solver: str, subsolver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every link keeps its start, and the chain ends with a release."""

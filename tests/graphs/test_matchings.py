@@ -85,6 +85,7 @@ def test_records_need_not_lie_in_their_own_sets(way: str) -> None:
     assert_decomposed(cover, random_matchings(cover, 5, rng, way=way))
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("cover_of", [lambda _: ring(3000, 7), partial(regular_cover, 1500, 2)])
 def test_larger_covers(way: str, cover_of: Callable[[np.random.Generator], Cover]) -> None:

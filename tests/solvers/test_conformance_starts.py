@@ -74,6 +74,7 @@ def test_poor_start_does_not_spoil_the_optimum(solver: str, sense: Any) -> None:
     assert result.objective == pytest.approx(sign * best)
 
 
+@pytest.mark.thorough("cbc")
 def test_infeasible_start_is_not_called_accepted(solver: str, hard_knapsack: Build) -> None:
     """A start that breaks the capacities is not accepted, and the solver goes on."""
     model = hard_knapsack()
@@ -166,7 +167,7 @@ def planted_split() -> pyo.ConcreteModel:
     return model
 
 
-@pytest.mark.thorough("cbc-interrupt")
+@pytest.mark.thorough("cbc-interrupt", "cbc-time")
 @pytest.mark.parametrize("limit", ["time", "interrupt"])
 def test_start_comes_back_where_nothing_better_is_found(solver: str, limit: str) -> None:
     """Whatever ends the search, a checked point at least as good as the start is held."""

@@ -452,6 +452,7 @@ def test_the_sample_of_twenty_is_certified(recoding: Any, loss: str) -> None:
     assert certificate.is_optimal
 
 
+@pytest.mark.thorough("five together")
 @pytest.mark.shared_data
 @pytest.mark.usefixtures("shared_data")
 @pytest.mark.parametrize(

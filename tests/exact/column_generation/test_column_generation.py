@@ -48,6 +48,7 @@ from anonymip.recodings import KK, EquivalenceClasses, Freeform
 from anonymip.runtime.budget import Progress
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.status import Stopped
+from tests import profiles
 from tests.brute_force import Column, Rules, least_cost_of_classes
 from tests.random_problems import (
     FALLING,
@@ -312,7 +313,7 @@ def test_time_ends_it_with_release_and_bound(recoding: EquivalenceClasses | Free
     problem = Problem(census(250, 6, 0), 4, recoding)
     column_generation(Problem(census(10, 6, 0), 4, recoding))
     begin = time.monotonic()
-    solution = column_generation(problem, budget=Budget.of(1.5))
+    solution = column_generation(problem, budget=Budget.of(0.6 if profiles.NAME == "ci" else 1.5))
     assert time.monotonic() - begin < 10
     assert solution.status.stopped in (Stopped.TIME, Stopped.OPTIMAL)
     assert solution.bound is None or solution.bound.value <= solution.objective
@@ -484,6 +485,7 @@ def test_columns_that_were_not_all_found_are_not_said_to_be_many(
     assert not found.is_optimal
 
 
+@pytest.mark.thorough("cbc")
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
 def test_efforts_limit_the_nodes_of_every_solver(
     solver: str, monkeypatch: pytest.MonkeyPatch

@@ -183,6 +183,7 @@ def test_diversity_costs() -> None:
         assert found.is_optimal
 
 
+@pytest.mark.thorough
 @pytest.mark.shared_data
 def test_adult_without_suppression() -> None:
     """The optimum of Adult with its hierarchies, which enumeration of all 6,480 levels gave."""

@@ -123,10 +123,15 @@ def test_equal_to_the_plain_algorithms(case: Case, label: str) -> None:
     assert sets_of(RUNS[label](problem)) == expected_sets(problem, REFERENCES[label])
 
 
-@pytest.mark.thorough("150-5-sort-greedy")
 @pytest.mark.crossed
 @pytest.mark.parametrize("label", REFERENCES)
-@pytest.mark.parametrize(("n", "k"), [(14, 4), (14, 8), (14, 10), (14, 14), (40, 21), (150, 5)])
+@pytest.mark.parametrize(
+    ("n", "k"),
+    [
+        *((14, 4), (14, 8), (14, 10), (14, 14), (40, 21), (70, 5)),
+        pytest.param(150, 5, marks=pytest.mark.thorough),
+    ],
+)
 def test_equal_to_the_plain_algorithms_on_people(label: str, n: int, k: int) -> None:
     """Blocks rule out nothing that counts, and are made anew when half of them is full."""
     problem = Problem(census(n, 8, seed=n), k, recoding=Freeform())
@@ -347,6 +352,7 @@ def test_the_better_the_rule_the_less_the_loss() -> None:
     assert losses[-1] < greedy(problem, chooser="originals").objective
 
 
+@pytest.mark.thorough("1000-50-0.2541")
 @pytest.mark.shared_data
 @pytest.mark.parametrize(
     ("n", "k", "gcp"), [(200, 50, 0.4042), (1_000, 10, 0.0956), (1_000, 50, 0.2541)]

@@ -134,7 +134,10 @@ def test_relaxation_is_no_weaker_than_publishing_exactly(case: Case) -> None:
 @pytest.mark.parametrize(
     ("instance", "k", "bounds", "optimum"),
     [
-        ("health-records", 3, (0.0, 0.522350, 0.711590, 0.786720, 0.790702), 0.955090),
+        pytest.param(
+            *("health-records", 3, (0.0, 0.522350, 0.711590, 0.786720, 0.790702), 0.955090),
+            marks=pytest.mark.thorough,
+        ),
         ("wong-5", 2, (0.0, 3.661094, 3.717183, 5.003149, 5.445450), 7.103556),
         ("aggarwal-4", 2, (0.0, 5.107692, 5.2, 5.2, 5.2), 5.2),
         pytest.param(
