@@ -31,7 +31,7 @@ from anonymip import (
 )
 from anonymip.assignments import Patterns
 from anonymip.objectives.kernels.class_loss import kernel_rows, pair_loss
-from anonymip.optimality import proves_optimal
+from anonymip.solution import proves_optimal
 from tests.random_patterns import PatternCase
 
 VALUES = (137, 582, 867, 821, 782, 64, 261, 120)

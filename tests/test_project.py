@@ -61,7 +61,7 @@ ROOMS = (
     ("objectives",),
     ("recodings",),
     ("problem",),
-    ("optimality", "certificates"),
+    ("certificates",),
     ("solution",),
     ("orders",),
     ("enumeration",),

@@ -20,7 +20,6 @@ from anonymip.bounds.nearest_neighbour import (
 from anonymip.effort import check_effort
 from anonymip.errors import UnsupportedObjective
 from anonymip.objectives import SSE
-from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings import KConcealment, KOne, OneK, PatternGuided
 from anonymip.recodings.registry import published_form
@@ -28,7 +27,7 @@ from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.compilation import CompilationStopped
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.solution import Bound
+from anonymip.solution import Bound, under_assumptions
 from anonymip.tolerances import LOSS_RELATIVE
 
 #: Pairs of distinct rows looked at for what hides an original.

@@ -46,14 +46,13 @@ from scipy.sparse import csc_array, vstack
 
 from anonymip.effort import EFFORTS, check_effort
 from anonymip.enumeration.boxes import box_rows, new_box_search, price_boxes
-from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings.registry import published_form
 from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.runtime.stepping import run_in_steps
-from anonymip.solution import Bound
+from anonymip.solution import Bound, under_assumptions
 from anonymip.solvers.linear_programs import GrowingProgram
 from anonymip.tolerances import LOSS_RELATIVE, same_loss
 

@@ -10,7 +10,6 @@ from anonymip.bounds.near_search import NearSearch, find_nearest, new_near_searc
 from anonymip.certificates import DualProof
 from anonymip.effort import check_effort
 from anonymip.errors import UnsupportedObjective
-from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.recodings.registry import COVERING_K, published_form
@@ -18,7 +17,7 @@ from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
 from anonymip.runtime.stepping import run_in_steps
-from anonymip.solution import Bound
+from anonymip.solution import Bound, under_assumptions
 from anonymip.tolerances import LOSS_RELATIVE
 
 #: Pairs looked at in all; the terms of further rows are what they lose when published exactly.

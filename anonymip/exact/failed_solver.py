@@ -15,12 +15,11 @@ from anonymip.exact.warm_starts import begin_freeform
 from anonymip.heuristics.freeform.nearest_sets import nearest_sets
 from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.heuristics.local_search.starts import BEST
-from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings import KK, EquivalenceClasses, KConcealment, KOne, OneK, PatternGuided
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.compilation import CompilationStopped
-from anonymip.solution import Bound, Solution
+from anonymip.solution import Bound, Solution, under_assumptions
 
 #: What a solver may do: end, answer what cannot be, name what is no release, run out of memory.
 FAILURES = (SolverError, InvalidAssignment, MemoryError)

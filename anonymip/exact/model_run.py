@@ -28,12 +28,11 @@ from anonymip.exact.trust import (
     refuse_refuted,
 )
 from anonymip.models import FORMULATIONS, build, read, set_start
-from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.runtime.memory import in_words, memory_at_hand
-from anonymip.solution import Bound, Solution
+from anonymip.solution import Bound, Solution, under_assumptions
 from anonymip.solvers import SolverOptions, SolverResult, solve_model
 from anonymip.status import Stopped
 from anonymip.tolerances import same_loss

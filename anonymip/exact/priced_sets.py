@@ -11,12 +11,11 @@ from scipy.sparse import csc_array, hstack, identity, vstack
 from anonymip.bounds.combinatorial import record_terms
 from anonymip.enumeration import ClusterSets, enumerate_sets
 from anonymip.models.parts.set_columns import edge
-from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.solution import Bound
+from anonymip.solution import Bound, under_assumptions
 from anonymip.solvers.linear_programs import solve_linear_program
 from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_RELATIVE

@@ -12,11 +12,10 @@ from anonymip.assignments import Classes
 from anonymip.errors import NoSolution, SolverError, UnsupportedObjective
 from anonymip.models.patterns.pattern_columns import PatternColumns
 from anonymip.objectives.language.tables import effects_of_cells, least_step, size_of_exact
-from anonymip.optimality import changeable
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import grid_of
 from anonymip.runtime.arrays import Floats
-from anonymip.solution import Solution
+from anonymip.solution import Solution, changeable
 from anonymip.solvers import SolverResult
 from anonymip.status import Stopped
 from anonymip.tolerances import (

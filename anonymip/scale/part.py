@@ -22,7 +22,6 @@ from anonymip.errors import AnonymipError, InputError, Interrupted, ReleaseWarni
 from anonymip.instances import Attribute, Microdata, Schema
 from anonymip.instances.encoding import complete_rows
 from anonymip.instances.readers import as_pandas
-from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.publishing import publish
 from anonymip.publishing.manifest import as_verified, of_file
@@ -32,7 +31,7 @@ from anonymip.runtime.kernels import Stopwatch
 from anonymip.scale.cuts import Cut, Tree, keys_of, losses_across, part_numbers, way_to
 from anonymip.scale.sources import Batch, read_batch, read_groups
 from anonymip.scale.survey import fingerprint_of
-from anonymip.solution import Solution
+from anonymip.solution import Solution, under_assumptions
 from anonymip.solving import solve
 
 

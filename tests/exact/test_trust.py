@@ -35,7 +35,7 @@ from anonymip.exact.trust import (
     largest_effect,
     refuse_refuted,
 )
-from anonymip.optimality import under_assumptions
+from anonymip.solution import under_assumptions
 from anonymip.solvers import SolverResult
 from anonymip.tolerances import FINE_LOSS, SOLVER_BLUR, SOLVER_RESOLUTION
 from tests.random_problems import PRODUCT

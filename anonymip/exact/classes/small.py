@@ -31,12 +31,11 @@ from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.classes.ordered_cut import ordered_cut
 from anonymip.heuristics.local_search.local_search import improve
 from anonymip.models.parts.set_columns import MAX_COLUMNS
-from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
-from anonymip.solution import Bound, Solution, retold
+from anonymip.solution import Bound, Solution, retold, under_assumptions
 from anonymip.status import Stopped
 from anonymip.tolerances import DUAL_ROUNDING, LOSS_RELATIVE, VISIBLE_SLACK
 

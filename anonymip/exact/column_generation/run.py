@@ -15,12 +15,11 @@ from anonymip.exact.column_generation.pricing import Centre
 from anonymip.exact.failed_solver import FAILED, what_failed
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut
 from anonymip.exact.trust import RefutedClaim, TrustOfLosses, refuse_refuted
-from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.solution import Bound, Solution
+from anonymip.solution import Bound, Solution, under_assumptions
 
 
 @dataclass(eq=False)

@@ -20,10 +20,9 @@ from anonymip.exact.priced_sets import priced_sets
 from anonymip.exact.trust import RefutedClaim, TrustOfLosses
 from anonymip.models import build
 from anonymip.models.parts.set_columns import count_multisets
-from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
-from anonymip.solution import Bound, Solution
+from anonymip.solution import Bound, Solution, under_assumptions
 from anonymip.solvers import solve_model
 from anonymip.status import Stopped
 

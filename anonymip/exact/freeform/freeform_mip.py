@@ -23,12 +23,11 @@ from anonymip.exact.warm_starts import begin_freeform
 from anonymip.models import build, formulations_of, model_size
 from anonymip.models.freeform.set_cover import cover_degree
 from anonymip.models.parts.set_columns import MAX_COLUMNS
-from anonymip.optimality import under_assumptions
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.solution import Bound, Solution
+from anonymip.solution import Bound, Solution, under_assumptions
 from anonymip.status import Stopped
 
 _FORMULATIONS = ("auto", "freeform", "assignment", "set-cover")

@@ -25,13 +25,12 @@ from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.models import build, model_size, read, set_start
 from anonymip.models.patterns.pattern import ask_for_rows, build_pattern_strong, strong_columns
 from anonymip.models.patterns.pattern_columns import PatternColumns
-from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import recoding_of, rows_alike
 from anonymip.recodings.patterns import PatternGuided
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.solution import Bound, Solution, retold
+from anonymip.solution import Bound, Solution, proves_optimal, retold
 from anonymip.solvers import SolverOptions, solve_model
 from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_RELATIVE, same_loss

@@ -27,13 +27,12 @@ from anonymip.graphs.weighted.assignment import assign
 from anonymip.heuristics.growing.raised_price import found_or_known
 from anonymip.heuristics.patterns.pattern_greedy import solve_capped
 from anonymip.heuristics.patterns.pattern_search import pattern_search
-from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import priced_patterns, recoding_of
 from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
-from anonymip.solution import Bound, Solution
+from anonymip.solution import Bound, Solution, proves_optimal
 from anonymip.solvers import SolverResult, StandardForm, solve_form
 from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_RELATIVE, SOLVER_RESOLUTION, same_loss

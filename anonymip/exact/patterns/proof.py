@@ -23,13 +23,12 @@ from anonymip.exact.patterns.components import PatternComponent, components_of, 
 from anonymip.exact.patterns.group_master import PARTS
 from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.exact.trust import RefutedClaim, refuse_refuted, slack_of
-from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import OutputRows, output_rows
 from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.solution import Bound, Solution
+from anonymip.solution import Bound, Solution, proves_optimal
 from anonymip.status import Stopped
 
 

@@ -30,14 +30,13 @@ from anonymip.exact.split_carry.state import (
     links_of,
 )
 from anonymip.heuristics.growing.repair import finish
-from anonymip.optimality import under_assumptions
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import Budget, MachineClock
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.solution import Bound, Solution
+from anonymip.solution import Bound, Solution, under_assumptions
 from anonymip.status import Stopped
 
 _METHOD = "split-carry"
