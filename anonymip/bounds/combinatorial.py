@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from math import fsum
 
 import numpy as np
@@ -26,9 +27,10 @@ from anonymip.recodings.registry import published_form
 from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.compilation import CompilationStopped
-from anonymip.runtime.kernels import Stopwatch
+from anonymip.runtime.kernels import Stopwatch, kernel
+from anonymip.runtime.stepping import run_over
 from anonymip.solution import Bound, under_assumptions
-from anonymip.tolerances import LOSS_RELATIVE
+from anonymip.tolerances import LOSS_RELATIVE, SEARCH_ROUNDING
 
 #: Pairs of distinct rows looked at for what hides an original.
 _PAIRS = 2_000_000
@@ -110,7 +112,8 @@ def squared_error_bound(
     is d(1) + ... + d(s-1) <= s d(s), which holds since none of the s - 1 summands exceeds d(s).
     With s >= k, i pays f(k) at least; where records may be suppressed, at least the lesser of
     this and the price of a suppressed record. The bound is the sum over the records, or what duals
-    raised from these terms on prove beyond it: see :mod:`anonymip.bounds.class_means`.
+    raised from these terms on prove beyond it: see :mod:`anonymip.bounds.class_means`. In one
+    column the best classes lie next to each other [1]_: the bound is what their best cut costs.
 
     `problem`: equivalence classes with the objective SSE. `effort`: how much work: ``"quick"`` ends
     with the terms, ``"normal"`` goes on for a quarter of a minute at most, ``"thorough"`` for two
@@ -118,11 +121,21 @@ def squared_error_bound(
     looked at count as 0, and the best duals so far are the result.
 
     Distances are lowered by their rounding errors. Complexity: k neighbours of every record in a
-    k-d tree.
+    k-d tree; O(n k) for one column.
+
+    References
+    ----------
+    .. [1] S. L. Hansen, S. Mukherjee: A polynomial algorithm for optimal univariate
+       microaggregation, IEEE TKDE 15(4), 2003, doi:10.1109/TKDE.2003.1209020.
     """
     if not _is_squared_error(problem):
         return None
     budget, watch = budget or Budget(), Stopwatch()
+    if is_cut(problem):
+        with suppress(CompilationStopped):
+            least = _least_cut(problem, budget)
+            if least is not None:
+                return Bound(least, "best cut of one column", "argument", watch.seconds)
     effort = check_effort(effort, limited=budget.deadline is not None)
     terms, complete = _squared_error_terms(problem, budget)
     method = "nearest squared errors"
@@ -152,6 +165,42 @@ def squared_error_terms(problem: Problem, budget: Budget | None = None) -> Float
             remedy="Use the objective sse with equivalence classes",
         )
     return _squared_error_terms(problem, budget or Budget())[0]
+
+
+def is_cut(problem: Problem) -> bool:
+    """Return whether the least squared errors are those of a cut: one column, nobody left out."""
+    return _is_squared_error(problem) and problem.m == 1 and not problem.may_suppress
+
+
+def _least_cut(problem: Problem, budget: Budget) -> float | None:
+    """Return the squared errors of the best cut of one column, lowered; None if time ended."""
+    assert isinstance(problem.objective, SSE)
+    values = np.sort(problem.objective.points(problem.microdata)[:, 0])
+    best = np.full(problem.n + 1, np.inf)
+    best[0] = 0.0
+    step = partial(_extend_cuts, values, problem.k, best)
+    if run_over(step, problem.n, budget, "cutting one column", first=1000) is not None:
+        return None
+    eps = float(np.finfo(np.float64).eps)
+    summed = float(best[-1]) * (1 - max(SEARCH_ROUNDING, problem.n * eps))
+    # The root of squared errors is a norm, in which rounded values are off by this much.
+    off = 2 * eps * float(np.abs(values).max()) * problem.n**0.5
+    return max(0.0, summed**0.5 - off) ** 2
+
+
+@kernel
+def _extend_cuts(values: Floats, k: int, best: Floats, first: int, last: int) -> None:
+    """Extend the best cuts by classes that begin at one of the places before `last`."""
+    n = len(values)
+    for start in range(first, last):
+        mean = errors = 0.0
+        for end in range(start + 1, min(start + 2 * k, n + 1)):
+            value = values[end - 1] - values[start]
+            distance = value - mean
+            mean += distance / (end - start)
+            errors += distance * (value - mean)
+            if end - start >= k:
+                best[end] = min(best[end], best[start] + errors)
 
 
 def _is_squared_error(problem: Problem) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from anonymip.assignments import SUPPRESSED, Classes, Cover, Patterns
-from anonymip.bounds.combinatorial import lower_bound_of
+from anonymip.bounds.combinatorial import is_cut, lower_bound_of
 from anonymip.bounds.ladder import Ladder, raises_duals
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
 from anonymip.effort import check_effort
@@ -19,7 +19,7 @@ from anonymip.heuristics.growing.outliers import marginal_saving
 from anonymip.heuristics.growing.raised_price import bound_within_limit, with_price
 from anonymip.methods.registry import METHODS, find_method, refuse_unfit
 from anonymip.methods.spec import MethodSpec
-from anonymip.problem import Problem
+from anonymip.problem import Problem, has_rules
 from anonymip.recodings.output_rows import recoding_of
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.compilation import CompilationStopped
@@ -96,7 +96,8 @@ def bound_of_any_number(
         tried = _LARGEST
     if ladder is not None and (ladder.ended or not may_be_bounded(problem, tried)):
         known = ladder.climb(budget)
-    if not may_be_bounded(problem, tried):
+    cut = method is None and is_cut(problem) and not has_rules(problem)
+    if cut or not may_be_bounded(problem, tried):
         return known or lower_bound_of(problem, effort=effort, budget=budget)
     bounds: list[Bound | None] = [known if ladder is None else ladder.best]
     solved = False

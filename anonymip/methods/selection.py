@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anonymip.assignments import Classes, Cover
+from anonymip.bounds.combinatorial import is_cut
 from anonymip.effort import EFFORTS, check_effort
 from anonymip.enumeration.merging import row_types
 from anonymip.enumeration.squared_errors import are_priced
@@ -21,7 +22,7 @@ from anonymip.heuristics.freeform.rings import classes_for_rings, rings_in_class
 from anonymip.heuristics.local_search.starts import repeats
 from anonymip.methods.registry import find_method
 from anonymip.models import model_size
-from anonymip.problem import Problem, is_plain
+from anonymip.problem import Problem, has_rules, is_plain
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.recodings.output_rows import recoding_of
 from anonymip.runtime.arrays import Codes
@@ -435,6 +436,8 @@ def _pick(problem: Problem, effort: str) -> _Ranked:
 
 def _pick_classes(problem: Problem, effort: str) -> _Ranked:
     reach = REACH[effort]
+    if is_cut(problem) and not has_rules(problem):
+        return (_Choice("ordered-cut"),), "squared errors of one column: provable"
     classes = model_size(problem, "set-partition") if problem.n <= reach.few_records else None
     listed = classes is not None and classes <= reach.few_classes
     # Of a limit of suppression columns know the price alone, the model the limit itself.

@@ -30,6 +30,7 @@ from anonymip import (
 )
 from anonymip.bounds import combinatorial
 from anonymip.bounds.combinatorial import (
+    is_cut,
     lower_bound_of,
     record_terms,
     squared_error_bound,
@@ -309,6 +310,53 @@ def test_tight_for_pairs_of_points() -> None:
     assert bound is not None
     assert bound.value == pytest.approx(1.0, rel=1e-7)
     assert bound.value <= 1.0
+
+
+@settings(max_examples=120)
+@given(
+    st.lists(st.integers(-20, 20).map(lambda at: at**5 / 8), min_size=5, max_size=10),
+    st.integers(2, 4),
+    SCALES,
+)
+def test_the_best_cut_of_one_column_is_the_optimum(column: list[float], k: int, scale: str) -> None:
+    """No classes have smaller squared errors than the best that lie next to each other."""
+    table = np.array(column)[:, None]
+    problem = problem_of(table, k, scale)
+    bound = squared_error_bound(problem)
+    assert bound is not None
+    best = least_cost_of_classes(
+        len(table), k, lambda group: naive_cost(table, scale, group), Rules(), ()
+    )
+    assert bound.method == "best cut of one column"
+    assert bound.value == pytest.approx(best, rel=1e-9, abs=1e-12)
+    assert bound.value <= best
+    found = solve(problem)
+    assert found.objective == pytest.approx(best, rel=1e-9, abs=1e-12)
+    assert found.is_optimal
+
+
+def test_far_values_of_one_column_leave_no_gap() -> None:
+    """The linear program over all sets leaves a fifth here, whatever the effort."""
+    rng = np.random.default_rng(9)
+    column = rng.normal(size=(400, 1)).round(2)
+    column[rng.random(400) < 0.1] *= 1e4
+    for data in (column, column + 1e6):
+        found = solve(problem_of(data, 3, "deviation"))
+        assert found.is_optimal
+        assert found.method == "ordered-cut"
+
+
+def test_cuts_are_no_optima_where_records_are_left_out_or_cells_are_two(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A record between others may be left out, and classes of points lie anywhere."""
+    column = np.array([[0.0], [1.0], [10.0], [11.0]])
+    data = problem_of(column, 2, "none").microdata
+    assert is_cut(Problem(data, 2, objective=SSE("none")))
+    monkeypatch.setattr(SSE, "suppression_price", 0.5)
+    assert not is_cut(Problem(data, 2, EquivalenceClasses(suppression=True), SSE("none")))
+    assert not is_cut(problem_of(np.hstack([column, column]), 2, "none"))
+    assert not is_cut(Problem(data, 2))
 
 
 def test_a_record_costs_no_more_than_its_suppression(monkeypatch: pytest.MonkeyPatch) -> None:
