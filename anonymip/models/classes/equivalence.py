@@ -232,7 +232,7 @@ def add_shared_cells(model: pyo.ConcreteModel, of_ends: BigM, of_values: BigM) -
 
     `of_ends, of_values`: the constants of rows of these; rows whose constant is 0 say nothing.
     """
-    constants = {"included": of_values, "reaches": lambda first, second: 1.0}
+    constants: dict[str, BigM] = {"included": of_values, "reaches": lambda first, second: 1.0}
     rows: dict[str, dict[tuple[int, ...], Any]] = {name: {} for name in _SHARING}
     for pair in model.pairs:
         together = model.equivalent[pair]
