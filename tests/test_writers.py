@@ -94,10 +94,9 @@ OTHERS = {
     "solvers/adapters/cbc.py:_run": "a file of mode 600",
     "solvers/adapters/cbc.py:write_model": "a file of mode 600",
     "solvers/adapters/cbc.py:write_start": "a file of mode 600",
-    "solvers/adapters/cplex.py:_log": "into a file that start_growing has made",
+    "solvers/adapters/cplex.py:CplexSolver.session": "a log that start_growing made, or a private",
     "solvers/adapters/guardian.py:main": "nothing: what it starts writes with the umask 077",
-    "solvers/adapters/highs.py:HighsSolver.session": "a folder of mode 700",
-    "solvers/adapters/scip.py:ScipSolver.session": "a folder of mode 700",
+    "solvers/adapters/packages.py:PackageSolver.solve": "a folder of mode 700",
 }
 
 

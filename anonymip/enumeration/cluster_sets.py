@@ -15,8 +15,6 @@ from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 
 #: Sets whose losses are computed at a time.
 _BATCH = 100_000
-#: Numbers up to here are keys of sets.
-_LARGEST_KEY = 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,28 +155,18 @@ def representatives(rows: MergedRows, members: Codes, sizes: Ints) -> Ints:
     return rows.records[rows.starts[members] + copies]
 
 
-def lexicographic_order(members: Codes, sizes: Ints, types: int) -> Ints:
+def lexicographic_order(members: Codes, sizes: Ints) -> Ints:
     """Return (c,) the sets in lexicographic order, a set before those that begin with it.
 
     Members and sizes as for :func:`representatives`.
     """
     begins = np.cumsum(sizes) - sizes
-    # Types are digits of whole numbers; as many as fit make one key.
-    digits = 1
-    while (types + 1) ** (digits + 1) < _LARGEST_KEY:
-        digits += 1
-    most = int(sizes.max(initial=1))
-    keys = np.zeros((-(-most // digits), len(sizes)), np.int64)
-    for size in np.flatnonzero(np.bincount(sizes)):
+    # (most, c) members, and 0 behind the last.
+    listed = np.zeros((int(sizes.max(initial=1)), len(sizes)), np.int32)
+    for size in np.unique(sizes):
         sets = np.flatnonzero(sizes == size)
-        listed = np.zeros((len(sets), len(keys) * digits), np.int64)
-        listed[:, :size] = members[begins[sets][:, None] + np.arange(size)] + 1
-        for at, key in enumerate(keys):
-            number = np.zeros(len(sets), np.int64)
-            for digit in listed[:, at * digits : (at + 1) * digits].T:
-                number = number * (types + 1) + digit
-            key[sets] = number
-    return np.argsort(keys[0]) if len(keys) == 1 else np.lexsort(keys[::-1])
+        listed[:size, sets] = members[begins[sets] + np.arange(size)[:, None]] + 1
+    return np.lexsort(listed[::-1])
 
 
 def _new_runs(members: Codes, sizes: Ints) -> Flags:

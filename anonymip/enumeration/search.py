@@ -258,7 +258,7 @@ def _search_by_roots(
     members = run.found.members[: sizes.sum()]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     # Models take the sets in an order that does not depend on how they were found.
-    order = lexicographic_order(members, sizes, merged.types)
+    order = lexicographic_order(members, sizes)
     members, sizes = members[members_of(starts, sizes, order)], sizes[order]
     reason = "max_sets" if run.reason == "max_columns" else run.reason
     return Found(members, sizes, None, reason, run.nodes)

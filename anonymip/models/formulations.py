@@ -39,16 +39,14 @@ class Formulation:
         return recoding in (self.recoding, *self.also)
 
 
-def _of_pairs(
-    name: str, module: str = "pairs", set_start: str = "equivalence:set_start_equivalence"
-) -> Formulation:
+def _of_pairs(name: str, set_start: str = "equivalence:set_start_equivalence") -> Formulation:
     """Return a formulation by pairs of records."""
     here = "anonymip.models.classes."
     return Formulation(
         name,
         "classes",
-        f"{here}{module}:{name}_size",
-        f"{here}{module}:build_{name}",
+        f"{here}pairs:{name}_size",
+        f"{here}pairs:build_{name}",
         f"{here}{set_start}",
         f"{here}equivalence:read_equivalence",
         fitting=f"{here}equivalence:fitting_context",
@@ -85,7 +83,7 @@ FORMULATIONS = MappingProxyType(
             _of_pairs("indicator"),
             _of_pairs("bigm"),
             _of_pairs("hull", set_start="pairs:set_start_hull"),
-            _of_pairs("strengthened", "strengthened", "strengthened:set_start_strengthened"),
+            _of_pairs("strengthened", set_start="pairs:set_start_strengthened"),
             _of_module(
                 "set-partition",
                 "classes",

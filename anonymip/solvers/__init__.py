@@ -10,9 +10,7 @@ from anonymip.solvers.interface import SolverResult as SolverResult
 from anonymip.solvers.modelling.checked_results import broken_by_values as broken_by_values
 from anonymip.solvers.modelling.standard_form import Named as Named
 from anonymip.solvers.modelling.standard_form import StandardForm as StandardForm
-from anonymip.solvers.modelling.standard_form_compiler import (
-    compile_standard_form as compile_standard_form,
-)
+from anonymip.solvers.modelling.standard_form import compile_standard_form as compile_standard_form
 from anonymip.solvers.registry import availability as availability
 from anonymip.solvers.registry import get_solver as get_solver
 from anonymip.solvers.registry import refuse_unknown_solver as refuse_unknown_solver

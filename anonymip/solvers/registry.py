@@ -40,8 +40,7 @@ from anonymip.solvers.modelling.checked_results import (
     fill_values,
     keep_start,
 )
-from anonymip.solvers.modelling.standard_form import StandardForm
-from anonymip.solvers.modelling.standard_form_compiler import compile_standard_form
+from anonymip.solvers.modelling.standard_form import StandardForm, compile_standard_form
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:

@@ -57,7 +57,7 @@ from scipy.sparse.csgraph import connected_components
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import InputError, argument
-from anonymip.models.parts.class_rules import add_class_rules, class_rules_size
+from anonymip.models.parts.class_rules import add_class_rules, class_rules_size, companions_of
 from anonymip.models.parts.equivalence_context import (
     Context,
     at_most_one,
@@ -139,24 +139,20 @@ def begin_model(context: Context, name: str, *, disjuncts: bool = False) -> pyo.
 
 
 def _add_companions(model: pyo.ConcreteModel) -> None:
-    context = model.context
-    k = context.problem.k
-    n = context.problem.n
-
-    def companions(model: Any, i: int) -> Any:
-        others = [
-            model.equivalent[min(i, other), max(i, other)] for other in range(n) if other != i
-        ]
+    problem: Problem = model.context.problem
+    k = problem.k
+    rows = {}
+    for i in model.rows:
+        others = companions_of(model, i, range(problem.n))
         coefficients = [1.0] * len(others)
-        if context.suppression:
+        if model.context.suppression:
             others.append(model.suppress[i])
             coefficients.append(k - 1.0)
-        return (k - 1.0, linear(0.0, coefficients, others), None)
-
+        rows[i] = (k - 1.0, linear(0.0, coefficients, others), None)
     model.companions = pyo.Constraint(
-        model.rows, rule=companions, doc="(26): at least k - 1 equivalent records"
+        model.rows, rule=rows, doc="(26): at least k - 1 equivalent records"
     )
-    if context.suppression:
+    if model.context.suppression:
         model.alone = pyo.Constraint(
             model.pairs,
             [0, 1],
@@ -165,9 +161,9 @@ def _add_companions(model: pyo.ConcreteModel) -> None:
             ),
             doc="a suppressed record is equivalent to none",
         )
-    if context.problem.is_capped:
+    if problem.is_capped:
         model.cap = pyo.Constraint(
-            expr=sum(model.suppress.values()) <= context.problem.most_suppressed,
+            expr=sum(model.suppress.values()) <= problem.most_suppressed,
             doc="no more records are suppressed than may be",
         )
 
@@ -217,66 +213,39 @@ def shared_size(context: Context) -> int:
     return 2 * len(context.ranges) + context.values + sum(one.longest for one in context.ancestors)
 
 
+#: The rows by which equivalent records share their cells, and what they mean.
+_SHARING = {
+    "lower_at_most": "(22), (29): equivalent records share their lower ends",
+    "lower_at_least": "(23), (30): equivalent records share their lower ends",
+    "upper_at_most": "(24), (31): equivalent records share their upper ends",
+    "upper_at_least": "(25), (32): equivalent records share their upper ends",
+    "included_at_most": "equivalent records share their published values (Section 2.5)",
+    "included_at_least": "equivalent records share their published values (Section 2.5)",
+    "reaches_at_most": "equivalent records agree on the nodes above their lowest common one",
+    "reaches_at_least": "equivalent records agree on the nodes above their lowest common one",
+    "reaches_common": "equivalent records reach the lowest common node of their values",
+}
+
+
 def add_shared_cells(model: pyo.ConcreteModel, of_ends: BigM, of_values: BigM) -> None:
     """Add that equivalent records share ends, eqs. (22)-(25), values (Section 2.5) and nodes.
 
     `of_ends, of_values`: the constants of rows of these; rows whose constant is 0 say nothing.
     """
-    for end, ends, equations in (
-        ("lower", model.scaled_lower, ("(22), (29)", "(23), (30)")),
-        ("upper", model.scaled_upper, ("(24), (31)", "(25), (32)")),
-    ):
-        one, other = (f"{at}: equivalent records share their {end} ends" for at in equations)
-        _add_links(model, end, (model.pairs, model.ranges), ends, of_ends, (one, other))
-    doc = "equivalent records share their published values (Section 2.5)"
-    sets = (model.pairs, model.attribute_values)
-    _add_links(model, "included", sets, model.included, of_values, (doc, doc))
-    codes = model.context.problem.microdata.codes
-    common = [
-        (i, other, one.attribute, node)
-        for i, other in model.pairs
-        for one in model.context.ancestors
-        for node in one.above(codes[i, one.attribute], codes[other, one.attribute])
-    ]
-    doc = "equivalent records agree on the nodes above their lowest common one"
-    _add_links(model, "reaches", (common,), model.reaches, lambda first, second: 1.0, (doc, doc))
-    rows = {
-        (i, other, a, record): variable
-        for i, other in model.pairs
-        for a, record, variable in reached(model, i, other)
-    }
-    model.reaches_common = pyo.Constraint(
-        list(rows),
-        rule=lambda model, *index: no_less(rows[index], model.equivalent[index[:2]]),
-        doc="equivalent records reach the lowest common node of their values",
-    )
-
-
-def _add_links(
-    model: pyo.ConcreteModel,
-    name: str,
-    sets: tuple[Any, ...],
-    variables: Any,
-    big_m: BigM,
-    docs: tuple[str, str],
-) -> None:
-    """Add that a variable of equivalent records is the same, as two rows for each index."""
-
-    def rule(swapped: bool) -> Any:
-        def constraint(model: Any, i: int, other: int, *place: int) -> Any:
-            first, second = (other, i) if swapped else (i, other)
-            pair = (variables[(first, *place)], variables[(second, *place)])
-            constant = big_m(*pair)
-            if constant == 0.0:
-                return pyo.Constraint.Skip  # the bounds say it
-            together = model.equivalent[i, other]
-            return (None, linear(0.0, [1.0, -1.0, constant], [*pair, together]), constant)
-
-        return constraint
-
-    for side, swapped, doc in (("at_most", False, docs[0]), ("at_least", True, docs[1])):
-        constraint = pyo.Constraint(*sets, rule=rule(swapped), doc=doc)
-        model.add_component(f"{name}_{side}", constraint)
+    constants: dict[str, BigM] = {"included": of_values, "reaches": lambda first, second: 1.0}
+    rows: dict[str, dict[tuple[int, ...], Any]] = {name: {} for name in _SHARING}
+    for pair in model.pairs:
+        together = model.equivalent[pair]
+        for name, place, *ends in shared(model, *pair):
+            for side, (first, second) in (("at_most", ends), ("at_least", ends[::-1])):
+                constant = constants.get(name, of_ends)(first, second)
+                if constant != 0.0:  # else the bounds say it
+                    body = linear(0.0, [1.0, -1.0, constant], [first, second, together])
+                    rows[f"{name}_{side}"][(*pair, *place)] = (None, body, constant)
+        for a, record, variable in reached(model, *pair):
+            rows["reaches_common"][(*pair, a, record)] = no_less(variable, together)
+    for name, found in rows.items():
+        model.add_component(name, pyo.Constraint(list(found), rule=found, doc=_SHARING[name]))
 
 
 def set_start_equivalence(model: pyo.ConcreteModel, assignment: Classes) -> None:

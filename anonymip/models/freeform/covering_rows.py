@@ -1,6 +1,6 @@
-r"""Rows by which published cells cover their matches: eqs. (4), (6) and (8) of Doka et al.
+r"""Context of a freeform model, and rows by which cells cover matches: eqs. (4), (6), (8).
 
-Eq. (4), :math:`u_i \ge q_l x_{li} + (1 - x_{li}) q_i`, is the row
+The rows are those of Doka et al. Eq. (4), :math:`u_i \ge q_l x_{li} + (1 - x_{li}) q_i`, is the row
 :math:`u_i \ge q_i + (q_l - q_i) x_{li}`. It says something only for :math:`q_l > q_i`, (6) only
 for :math:`q_l < q_i`, and (8) only for another value.
 
@@ -35,17 +35,138 @@ enters, and at most :math:`|X| (n - |X|) \le n^2 / 4` leave.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import permutations, product
 from typing import Any
 
+import numpy as np
 import pyomo.environ as pyo
 
 from anonymip.assignments import Cover
+from anonymip.errors import InputError
 from anonymip.graphs import effective_matches
 from anonymip.graphs.regular import circulation
-from anonymip.models.freeform.cover_context import CoverContext
-from anonymip.models.parts.equivalence_context import linear, no_less, total
+from anonymip.models.parts.equivalence_context import (
+    Context,
+    linear,
+    no_less,
+    refuse_unfit_objective,
+    total,
+)
 from anonymip.models.parts.published_cells import add_covering_ends, add_covering_values
+from anonymip.problem import Problem
+from anonymip.recodings import KK, Freeform, KConcealment, KOne, OneK
+from anonymip.runtime.arrays import Ints
+
+#: Records beyond which the flow of k-concealment is finer than solvers' tolerances: its largest
+#: constant, n^2 / 4, times as many records that a cut may separate, times 1e-6, stays below 1.
+MOST_CONCEALED = 60
+
+
+@dataclass(frozen=True, eq=False)
+class CoverContext(Context):
+    """What the parts of the model share; kept on the model as ``context``.
+
+    `own_record` is ``"fixed"``, every record lies in its own set, or ``"free"``: its values are
+    published, and it may lie elsewhere. `range_rows`, ``"bounds"`` or ``"gaps"``, says how ends of
+    ranges follow from the matches.
+    """
+
+    own_record: str = "fixed"
+    range_rows: str = "bounds"
+
+    @classmethod
+    def fitting(
+        cls,
+        problem: Problem,
+        *,
+        own_record: str = "fixed",
+        ranges: str = "bounds",
+        integer_ends: bool = True,
+    ) -> CoverContext:
+        """Return the context of a problem, or refuse it.
+
+        Raises UnsupportedObjective if the objective has no tables, or is not proven monotone;
+        InputError if the recoding is another one, or a choice does not fit it.
+        """
+        recoding = problem.recoding
+        if not isinstance(recoding, Freeform | OneK | KOne | KK | KConcealment):
+            raise InputError(
+                f"the freeform model does not model the recoding {recoding.name}",
+                remedy="Use the recoding freeform, one-k, k-one, k-k or k-concealment",
+            )
+        for name, given, known in (
+            ("own_record", own_record, ("fixed", "free")),
+            ("ranges", ranges, ("bounds", "gaps")),
+        ):
+            if given not in known:
+                raise InputError(f"{name} is {given!r}", remedy=f"Use {' or '.join(known)}")
+        refuse_unfit_objective(
+            problem,
+            "freeform",
+            "Use a heuristic that accepts it, or an objective that is such a sum",
+        )
+        plain = Context.of(problem, integer_ends)
+        context = cls(**vars(plain), own_record=own_record, range_rows=ranges)
+        # Sets of one size, in any number, make a perfect matching of equals.
+        one_size = len(np.unique(context.least_sizes)) == 1 and not context.is_reciprocal
+        uniform = context.is_regular and one_size and not context.suppression
+        if own_record == "free" and not uniform:
+            raise InputError(
+                "free own records need sets of one size that need not be reciprocal, and a row of "
+                "each record",
+                remedy="Use own_record fixed",
+            )
+        if isinstance(recoding, KConcealment) and problem.n > MOST_CONCEALED:
+            raise InputError(
+                f"the model of k-concealment is not reliable for {problem.n} records; the limit is "
+                f"{MOST_CONCEALED}",
+                remedy="Use Freeform, whose releases are k-concealed too, or fewer records",
+            )
+        return context
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether originals lie in as many sets as their published records cover."""
+        return isinstance(self.problem.recoding, Freeform)
+
+    @property
+    def is_reciprocal(self) -> bool:
+        """Whether l must lie in the set of i if i lies in that of l."""
+        recoding = self.problem.recoding
+        return isinstance(recoding, Freeform) and recoding.reciprocal
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the common size of all sets may have to be larger than k.
+
+        A regular graph contains regular ones of all lower degrees, whose sets lose no more; but
+        they need not be diverse, nor reciprocal: a reciprocal graph of degree k with loops has
+        none if n is odd and k is even.
+        """
+        recoding = self.problem.recoding
+        return (
+            isinstance(recoding, Freeform)
+            and recoding.degrees is None
+            and (recoding.reciprocal or self.problem.diversity is not None)
+        )
+
+    @cached_property
+    def least_sizes(self) -> Ints:
+        """(n,) how many originals each published record covers at least.
+
+        A record with k effective matches lies in a circle of them, so it covers another one.
+        """
+        problem, recoding = self.problem, self.problem.recoding
+        if isinstance(recoding, Freeform):
+            return recoding.sizes(problem)
+        least = problem.k
+        if isinstance(recoding, OneK):
+            least = 1
+        elif isinstance(recoding, KConcealment):
+            least = 2
+        return np.full(problem.n, least, np.int64)
 
 
 def add_covering_rows(model: pyo.ConcreteModel) -> None:
@@ -61,18 +182,16 @@ def add_covering_rows(model: pyo.ConcreteModel) -> None:
     doc = "(8): the values of matches are included"
     add_covering_values(model, "included_covers", matches, doc)
     codes = model.context.problem.microdata.codes
-    reached = {
-        (original, i, one.attribute): node
-        for original, i in matches
+    rows = {
+        (original, i, one.attribute): no_less(model.reaches[i, one.attribute, node], match)
+        for (original, i), (_, _, match) in matches.items()
         for one in model.context.ancestors
         if (node := one.reached(codes[i, one.attribute], codes[original, one.attribute]))
         is not None
     }
     model.reaches_covers = pyo.Constraint(
-        list(reached),
-        rule=lambda model, original, i, a: no_less(
-            model.reaches[i, a, reached[original, i, a]], model.match[original, i]
-        ),
+        list(rows),
+        rule=rows,
         doc="the lowest common node of the values of record and match is reached",
     )
 
@@ -103,27 +222,23 @@ def _add_gaps(model: pyo.ConcreteModel) -> None:
         model.gaps, bounds=(0.0, 1.0), doc="whether a published range covers the gap"
     )
 
-    def outward(i: int, a: int, t: int) -> int:
-        """Return the rank of the next gap away from the own value."""
-        return t + 1 if t >= codes[i, a] else t - 1
-
+    nested, covers = {}, {}
+    for i, a, t in model.gaps:
+        # The next gap away from the own value.
+        outward = (i, a, t + 1 if t >= codes[i, a] else t - 1)
+        if outward in model.gaps:
+            nested[i, a, t] = no_less(model.covered[i, a, t], model.covered[outward])
+    for original, i, a in product(range(n), range(n), context.ranges):
+        other, own = int(codes[original, a]), int(codes[i, a])
+        if other != own:
+            gap = model.covered[i, a, other - (other > own)]
+            covers[original, i, a] = no_less(gap, model.match[original, i])
     model.nested_gaps = pyo.Constraint(
-        [(i, a, t) for i, a, t in model.gaps if (i, a, outward(i, a, t)) in model.gaps],
-        rule=lambda model, i, a, t: no_less(
-            model.covered[i, a, t], model.covered[i, a, outward(i, a, t)]
-        ),
-        doc="who covers a gap covers those on the way to it",
+        list(nested), rule=nested, doc="who covers a gap covers those on the way to it"
     )
     model.gap_covers = pyo.Constraint(
-        [
-            (original, i, a)
-            for original, i, a in product(range(n), range(n), context.ranges)
-            if codes[original, a] != codes[i, a]
-        ],
-        rule=lambda model, original, i, a: no_less(
-            model.covered[i, a, int(codes[original, a] - (codes[original, a] > codes[i, a]))],
-            model.match[original, i],
-        ),
+        list(covers),
+        rule=covers,
         doc="(4), (6): the farthest gap on the way to a match is covered",
     )
     for end, sign in (("upper", 1.0), ("lower", -1.0)):
@@ -137,12 +252,9 @@ def _add_gaps(model: pyo.ConcreteModel) -> None:
             gaps = [model.covered[i, a, t] for t in way]
             return (own, linear(0.0, [1.0, *widths], [ends[i, a], *gaps]), own)
 
-        model.add_component(
-            f"{end}_of_gaps",
-            pyo.Constraint(
-                model.rows, model.ranges, rule=rule, doc=f"the {end} end lies beyond the gaps"
-            ),
-        )
+        doc = f"the {end} end lies beyond the gaps"
+        constraint = pyo.Constraint(model.rows, model.ranges, rule=rule, doc=doc)
+        model.add_component(f"{end}_of_gaps", constraint)
 
 
 def largest_flow(n: int) -> float:
@@ -184,18 +296,15 @@ def add_effective_matches(model: pyo.ConcreteModel) -> None:
         ),
         doc="only matches have a part in the circulation",
     )
+
+    def balance(model: Any, j: int) -> Any:
+        others = [i for i in range(n) if i != j]
+        ends = [model.flow[j, i] for i in others] + [model.flow[i, j] for i in others]
+        return linear(0.0, [1.0] * (n - 1) + [-1.0] * (n - 1), ends)
+
     model.circulation = pyo.Constraint(
         model.rows,
-        rule=lambda model, j: (
-            0.0,
-            linear(
-                0.0,
-                [1.0] * (n - 1) + [-1.0] * (n - 1),
-                [model.flow[j, i] for i in range(n) if i != j]
-                + [model.flow[l, j] for l in range(n) if l != j],  # noqa: E741
-            ),
-            0.0,
-        ),
+        rule=lambda model, j: (0.0, balance(model, j), 0.0),
         doc="as much flows into a record as out of it",
     )
     model.concealed = pyo.Constraint(

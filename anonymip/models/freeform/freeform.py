@@ -59,14 +59,19 @@ from pyomo.common.gc_manager import PauseGC
 
 from anonymip.assignments import Cover
 from anonymip.graphs import perfect_matching, regular_subgraph
-from anonymip.models.freeform.cover_context import CoverContext
 from anonymip.models.freeform.covering_rows import (
+    CoverContext,
     add_covering_rows,
     add_effective_matches,
     covering_size,
     set_start_effective,
 )
-from anonymip.models.parts.class_rules import Holder, add_caps, add_distinct_values
+from anonymip.models.parts.class_rules import (
+    Holder,
+    add_caps,
+    add_distinct_values,
+    records_by_value,
+)
 from anonymip.models.parts.equivalence_context import (
     LARGEST_MODEL,
     at_most_one,
@@ -184,15 +189,12 @@ def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
         return
     codes = problem.microdata.sensitive_codes
     values = [
-        (column, value)
-        for column in range(codes.shape[1])
-        for value in np.unique(codes[:, column]).tolist()
+        (column, value) for column, own in enumerate(codes.T) for value, _ in records_by_value(own)
     ]
 
     def rule(model: Any, i: int, column: int, value: int) -> Any:
         shares = denominator - numerator * (codes[:, column] == value)
-        matches = [model.match[original, i] for original in model.rows]
-        return (0.0, linear(0.0, shares.astype(float).tolist(), matches), None)
+        return (0.0, linear(0.0, shares.astype(float).tolist(), _of_published(model, i)), None)
 
     model.diverse = pyo.Constraint(
         model.rows,
@@ -208,10 +210,9 @@ def _add_distinct_values(model: pyo.ConcreteModel) -> None:
     if distinct <= 1:
         return
     holders = []
-    for i, column in product(model.rows, range(codes.shape[1])):
+    for i, (column, own) in product(model.rows, enumerate(codes.T)):
         members = {
-            value: [model.match[at, i] for at in np.flatnonzero(codes[:, column] == value).tolist()]
-            for value in np.unique(codes[:, column]).tolist()
+            value: [model.match[at, i] for at in places] for value, places in records_by_value(own)
         }
         holders.append(Holder((i, column), members, float(distinct)))
     add_distinct_values(

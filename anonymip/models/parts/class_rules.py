@@ -20,7 +20,7 @@ If no release keeps the limits, the model is infeasible. Suppressed records are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, product
 from math import floor
 from typing import Any, NamedTuple
@@ -76,14 +76,15 @@ def add_transitivity(model: pyo.ConcreteModel) -> None:
     )
 
 
-def _companions_of(model: Any, i: int, others: Ints) -> list[Any]:
-    return [model.equivalent[min(i, o), max(i, o)] for o in others.tolist() if o != i]
+def companions_of(model: Any, i: int, others: Iterable[int]) -> list[Any]:
+    """Return the variables that say that a record is equivalent to some others, not to itself."""
+    return [model.equivalent[min(i, o), max(i, o)] for o in others if o != i]
 
 
 def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
     context = model.context
     problem = context.problem
-    codes = np.asarray(context.problem.microdata.counted_codes, np.int64)
+    codes = np.asarray(problem.microdata.counted_codes, np.int64)
     ratios = [problem.diversity.asked_of(column)[:2] for column in range(codes.shape[1])]
     # A value too rare to fill its share of the smallest class never breaks the rule.
     bound = [
@@ -97,14 +98,9 @@ def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
 
     def rule(model: Any, i: int, column: int, value: int) -> Any:
         numerator, denominator = ratios[column]
-        alike = codes[:, column] == value
-        coefficients = [float(denominator)] * (problem.n - 1)
-        others = np.flatnonzero(np.arange(problem.n) != i)
-        variables = _companions_of(model, i, others)
-        for at, other in enumerate(others.tolist()):
-            if alike[other]:
-                coefficients[at] -= numerator
-        own = float(numerator * alike[i] - denominator)
+        shares = (denominator - numerator * (codes[:, column] == value)).astype(np.float64)
+        own, coefficients = -float(shares[i]), np.delete(shares, i).tolist()
+        variables = companions_of(model, i, range(problem.n))
         if context.suppression and own > 0:
             coefficients.append(own)
             variables.append(model.suppress[i])
@@ -127,8 +123,8 @@ def _add_distinct_values(model: pyo.ConcreteModel) -> None:
         if others > 0:
             # The record's own value is held in any case.
             foreign = {
-                value: _companions_of(model, i, np.flatnonzero(codes[:, column] == value))
-                for value in np.unique(codes[:, column]).tolist()
+                value: companions_of(model, i, records)
+                for value, records in records_by_value(codes[:, column])
                 if value != codes[i, column]
             }
             beside = [(others, model.suppress[i])] if context.suppression else []
@@ -140,6 +136,11 @@ def _add_distinct_values(model: pyo.ConcreteModel) -> None:
         "a class holds the values of its members",
         "a class holds at least so many sensitive values, its record's own among them",
     )
+
+
+def records_by_value(codes: Ints) -> list[tuple[int, list[int]]]:
+    """Return the values of a column, ascending, each with the places that have it."""
+    return [(v, np.flatnonzero(codes == v).tolist()) for v in np.unique(codes).tolist()]
 
 
 class Holder(NamedTuple):
@@ -170,24 +171,19 @@ def add_distinct_values(
         for value, variables in one.members.items()
     }
     model.holds = pyo.Var(list(having), bounds=(0.0, 1.0), doc=held)
-
-    def holds_value(model: Any, *index: int) -> Any:
-        ends = [*having[index], model.holds[index]]
-        return (0.0, linear(0.0, [1.0] * len(having[index]) + [-1.0], ends), None)
-
-    model.holds_value = pyo.Constraint(sorted(having), rule=holds_value, doc=members)
-    of_place = {one.place: one for one in holders}
-
-    def distinct_values(model: Any, *index: int) -> Any:
-        one = of_place[index]
-        terms = [(1.0, model.holds[(*index, value)]) for value in one.members]
-        terms += one.beside
-        if not terms:
-            return pyo.Constraint.Infeasible
-        coefficients, variables = zip(*terms, strict=True)
-        return (one.least, linear(0.0, list(coefficients), list(variables)), None)
-
-    model.distinct_values = pyo.Constraint(sorted(of_place), rule=distinct_values, doc=distinct)
+    holding = {
+        index: (0.0, linear(0.0, [1.0] * len(own) + [-1.0], [*own, model.holds[index]]), None)
+        for index, own in having.items()
+    }
+    model.holds_value = pyo.Constraint(sorted(having), rule=holding, doc=members)
+    many: dict[tuple[int, ...], Any] = {}
+    for one in holders:
+        terms = [(1.0, model.holds[(*one.place, value)]) for value in one.members]
+        many[one.place] = pyo.Constraint.Infeasible
+        if terms := [*terms, *one.beside]:
+            coefficients, variables = map(list, zip(*terms, strict=True))
+            many[one.place] = (one.least, linear(0.0, coefficients, variables), None)
+    model.distinct_values = pyo.Constraint(sorted(many), rule=many, doc=distinct)
 
 
 def add_caps(model: pyo.ConcreteModel) -> None:

@@ -209,23 +209,20 @@ def _add_curved_ranges(model: pyo.ConcreteModel, charges: list[Charge]) -> None:
     }
     if not levels:
         return
+    choices = {
+        (i, a): list(product(range(code + 1), range(code, len(levels[a]))))
+        for i in range(microdata.n)
+        for a in levels
+        for code in [int(microdata.codes[i, a])]
+    }
     model.range_choices = pyo.Set(
-        initialize=[
-            (i, a, p, q)
-            for i in range(microdata.n)
-            for a in levels
-            for p in range(int(microdata.codes[i, a]) + 1)
-            for q in range(int(microdata.codes[i, a]), len(levels[a]))
-        ],
+        initialize=[(*cell, *ends) for cell, listed in choices.items() for ends in listed],
         dimen=4,
         doc="records, attributes with a curved loss, ranks of possible ends",
     )
     model.range_choice = pyo.Var(
         model.range_choices, domain=pyo.Binary, doc="whether a record's range has these ends"
     )
-    choices: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for i, a, p, q in model.range_choices:
-        choices.setdefault((i, a), []).append((p, q))
     model.one_range = pyo.Constraint(
         model.rows,
         list(levels),
@@ -242,12 +239,9 @@ def _add_curved_ranges(model: pyo.ConcreteModel, charges: list[Charge]) -> None:
             variable = getattr(model, f"scaled_{end}")[i, a]
             return chosen <= variable if end == "lower" else chosen >= variable
 
-        model.add_component(
-            f"{end}_chosen",
-            pyo.Constraint(
-                model.rows, list(levels), rule=rule, doc=f"the chosen range covers the {end} end"
-            ),
-        )
+        doc = f"the chosen range covers the {end} end"
+        constraint = pyo.Constraint(model.rows, list(levels), rule=rule, doc=doc)
+        model.add_component(f"{end}_chosen", constraint)
     for i, a in choices:
         if a in scaling.ranked:
             # In the unit of the attribute, which a rank is not.
@@ -256,12 +250,11 @@ def _add_curved_ranges(model: pyo.ConcreteModel, charges: list[Charge]) -> None:
                 values = [float(scaling.ranked[a][pair[which]]) for pair in choices[i, a]]
                 end[i, a].set_value(linear(0.0, values, chosen))
     for p_index, column in enumerate(map(int, tables.pair_columns)):
-        if column not in levels:
-            continue
-        losses = square_losses(tables, p_index)
-        for i, charge in enumerate(charges):
-            for p, q in choices[i, column]:
-                charge.add(float(losses[p, q]), model.range_choice[i, column, p, q])
+        if column in levels:
+            losses = square_losses(tables, p_index)
+            for i, charge in enumerate(charges):
+                for ends in choices[i, column]:
+                    charge.add(float(losses[ends]), model.range_choice[(i, column, *ends)])
 
 
 def _pair_losses(problem: Problem) -> Floats:

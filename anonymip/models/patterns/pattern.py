@@ -35,10 +35,27 @@ The formulation ``pattern`` is this. ``pattern-strong`` has the same optimum and
   model is read.
 
 So LP(pattern) <= LP(pattern-strong) <= optimum.
+
+What is asked for beside k:
+
+====================  ========================================================================
+``diverse``           l times the records with value v <= all records, for each output row,
+                      sensitive column and value
+``holds_value``       an output row holds a sensitive value only if a record of it has it
+``distinct_values``   a row in use holds at least so many sensitive values
+``apart_above``,      ``apart`` is at least how far n times the records with a value, or on a line
+``apart_below``       with a value up to it, lie from what the table's share of it asks for
+``close``             all that is apart, over n times the records, is at most t
+``single_use``        each pattern has at most one output row in use
+====================  ========================================================================
+
+Under a diversity, records of a row type have the same sensitive values too. Rows about values
+make the matrix other than that of a transportation problem, so ``assigned`` is then integer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -47,17 +64,14 @@ from pyomo.common.gc_manager import PauseGC
 
 from anonymip.assignments import SUPPRESSED, Patterns
 from anonymip.errors import InputError
-from anonymip.models.parts.equivalence_context import linear, refuse_unsolved, total
+from anonymip.models.parts.class_rules import Holder, add_distinct_values, records_by_value
+from anonymip.models.parts.equivalence_context import at_most_one, linear, refuse_unsolved, total
 from anonymip.models.patterns.pattern_columns import PatternColumns, pattern_columns
-from anonymip.models.patterns.pattern_rules import (
-    add_pattern_rules,
-    records_of,
-    rules_size,
-    set_rule_values,
-)
 from anonymip.models.patterns.row_assignment import RowAssignment, assign_rows
 from anonymip.problem import Problem
-from anonymip.runtime.arrays import Ints
+from anonymip.recodings.output_rows import recoding_of
+from anonymip.recodings.rules.diversity import Diversity, SensitiveScale, sensitive_scales
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.tolerances import INTEGRALITY
 
 
@@ -71,13 +85,15 @@ def build_pattern(problem: Problem) -> pyo.ConcreteModel:
     columns = pattern_columns(problem, least=1)
     with PauseGC():
         model = _with_variables("patterns", columns, whole=True)
-        model.linked = pyo.Constraint(
-            model.instances, doc="records become only what is in use, eq. (6) [records]"
-        )
-        for row, name in enumerate(columns.names):
-            records = records_of(model, columns.of_row(row), name[0])
+        linked = {}
+        for name, _, records in _output_rows(model):
             body = linear(0.0, [1.0] * len(records) + [-problem.n], [*records, model.used[name]])
-            model.linked[name] = (None, body, 0.0)
+            linked[name] = (None, body, 0.0)
+        model.linked = pyo.Constraint(
+            model.instances,
+            rule=linked,
+            doc="records become only what is in use, eq. (6) [records]",
+        )
         _add_rows(model)
     return model
 
@@ -101,15 +117,17 @@ def build_pattern_strong(
         model = _with_variables(
             "patterns, strong", columns, whole=columns.problem.diversity is not None
         )
+        linked = {}
+        for name, types, records in _output_rows(model):
+            counts = columns.program.counts[types].tolist()
+            for record, count in zip(records, counts, strict=True):
+                body = linear(0.0, [1.0, -float(count)], [record, model.used[name]])
+                linked[record.index()] = (None, body, 0.0)
         model.linked = pyo.Constraint(
-            model.pairs, doc="records of a type become only what is in use [records]"
+            list(linked),
+            rule=linked,
+            doc="records of a type become only what is in use [records]",
         )
-        for row, name in enumerate(columns.names):
-            for i in columns.of_row(row).tolist():
-                pair = (int(columns.first[i]), name[0])
-                ends = [model.assigned[pair], model.used[name]]
-                body = linear(0.0, [1.0, -float(columns.program.counts[i])], ends)
-                model.linked[pair] = (None, body, 0.0)
         _add_rows(model)
     return model
 
@@ -118,14 +136,14 @@ def pattern_size(problem: Problem) -> int:
     """Return about how many constraints the model of the paper would have."""
     columns = pattern_columns(problem, least=1)
     columns.refuse_many()
-    return 2 * columns.count + len(columns.program.counts) + rules_size(columns)
+    return 2 * columns.count + len(columns.program.counts) + _rules_size(columns)
 
 
 def pattern_strong_size(problem: Problem) -> int:
     """Return about how many constraints the strong model would have."""
     columns = strong_columns(problem)
     columns.refuse_many()
-    return len(columns.rows) + columns.count + len(columns.program.counts) + rules_size(columns)
+    return len(columns.rows) + columns.count + len(columns.program.counts) + _rules_size(columns)
 
 
 def strong_columns(problem: Problem, *, keep_equal: bool = False) -> PatternColumns:
@@ -168,33 +186,41 @@ def _with_variables(name: str, columns: PatternColumns, *, whole: bool) -> pyo.C
     return model
 
 
+def _output_rows(model: Any) -> Iterator[tuple[tuple[int, int], Ints, list[Any]]]:
+    """Yield the name of each output row, the types that may become it, and their variables."""
+    columns: PatternColumns = model.context
+    for row, name in enumerate(columns.names):
+        types = columns.of_row(row)
+        yield name, types, [model.assigned[i, name[0]] for i in columns.first[types].tolist()]
+
+
 def _add_rows(model: pyo.ConcreteModel) -> None:
     """Add what both formulations share: k, every record, rules, the loss."""
     columns: PatternColumns = model.context
-    k = columns.problem.k
-    model.filled = pyo.Constraint(
-        model.instances, doc="an output row in use has k records, eq. (7) [records]"
-    )
-    for row, name in enumerate(columns.names):
-        records = records_of(model, columns.of_row(row), name[0])
+    k, filled = columns.problem.k, {}
+    for name, _, records in _output_rows(model):
         body = linear(0.0, [1.0] * len(records) + [-float(k)], [*records, model.used[name]])
-        model.filled[name] = (0.0, body, None)
+        filled[name] = (0.0, body, None)
+    model.filled = pyo.Constraint(
+        model.instances, rule=filled, doc="an output row in use has k records, eq. (7) [records]"
+    )
     open_to: dict[int, list[Any]] = {first: [] for first in columns.first.tolist()}
     for (first, _), variable in model.assigned.items():
         open_to[first].append(variable)
     for first, variable in model.suppressed.items():
         open_to[first].append(variable)
+    counts = dict(zip(open_to, columns.program.counts.astype(float).tolist(), strict=True))
     model.published = pyo.Constraint(
-        model.types, doc="every record has a pattern, eq. (8) [records]"
+        model.types,
+        rule=lambda _, first: (counts[first], total(open_to[first]), counts[first]),
+        doc="every record has a pattern, eq. (8) [records]",
     )
-    for first, count in zip(columns.first.tolist(), columns.program.counts.tolist(), strict=True):
-        model.published[first] = (float(count), total(open_to[first]), float(count))
     if columns.problem.is_capped:
         model.capped = pyo.Constraint(
             expr=total(list(model.suppressed.values())) <= columns.problem.most_suppressed,
             doc="no more are suppressed than may be [records]",
         )
-    add_pattern_rules(model)
+    _add_rules(model)
     coefficients = columns.program.costs[columns.patterns[columns.rows]].tolist()
     coefficients += [columns.program.price] * len(model.suppressed)
     variables = [*model.assigned.values(), *model.suppressed.values()]
@@ -203,6 +229,139 @@ def _add_rows(model: pyo.ConcreteModel) -> None:
         sense=pyo.minimize,
         doc="loss summed over the records, eq. (5) [unit of the objective]",
     )
+
+
+def _add_rules(model: pyo.ConcreteModel) -> None:
+    """Add what the problem asks for beside k to a model that has its variables."""
+    columns: PatternColumns = model.context
+    diversity = columns.problem.diversity
+    if diversity is not None:
+        _add_shares_of_values(model, diversity)
+        _add_distinct_values(model, diversity)
+        _add_closeness(model, diversity)
+    if recoding_of(columns.problem).single_use:
+        of_pattern: dict[int, list[Any]] = {}
+        for name in columns.names:
+            of_pattern.setdefault(name[0], []).append(model.used[name])
+        model.single_use = pyo.Constraint(
+            [pattern for pattern, rows in of_pattern.items() if len(rows) > 1],
+            rule=lambda _, pattern: at_most_one(*of_pattern[pattern]),
+            doc="each pattern has at most one output row in use",
+        )
+
+
+def _rules_size(columns: PatternColumns) -> int:
+    """Return about how many constraints the rules need."""
+    problem = columns.problem
+    rows = len(columns.program.costs) if recoding_of(problem).single_use else 0
+    if problem.diversity is not None:
+        each = 2 if problem.diversity.t is None else 4
+        values = int((problem.microdata.sensitive_codes.max(axis=0) + 1).sum())
+        rows += each * columns.count * values
+    return rows
+
+
+def _sensitive(columns: PatternColumns, types: Ints) -> Iterator[tuple[int, Ints]]:
+    """Yield each sensitive column and the values that some types have in it."""
+    codes = columns.problem.microdata.sensitive_codes[columns.first[types]].astype(np.int64)
+    yield from enumerate(codes.T)
+
+
+def _add_shares_of_values(model: pyo.ConcreteModel, diversity: Diversity) -> None:
+    columns: PatternColumns = model.context
+    numerator, denominator = diversity.ratio
+    if numerator <= denominator:
+        return
+    rows = {}
+    for name, types, records in _output_rows(model):
+        for column, values in _sensitive(columns, types):
+            for value in np.unique(values).tolist():
+                alike = values == value
+                # A value too rare to fill its share of the smallest row never breaks the rule.
+                most = numerator * int(columns.program.counts[types[alike]].sum())
+                if most > denominator * columns.problem.k:
+                    shares = denominator - numerator * alike.astype(np.float64)
+                    body = linear(0.0, shares.tolist(), records)
+                    rows[(*name, column, value)] = (0.0, body, None)
+    model.diverse = pyo.Constraint(
+        list(rows),
+        rule=rows,
+        doc="no sensitive value makes up more than 1/l of an output row [records]",
+    )
+
+
+def _add_distinct_values(model: pyo.ConcreteModel, diversity: Diversity) -> None:
+    if diversity.distinct <= 1:
+        return
+    holders = []
+    for name, types, records in _output_rows(model):
+        in_use = [(-float(diversity.distinct), model.used[name])]
+        for column, values in _sensitive(model.context, types):
+            members = {
+                value: [records[place] for place in places]
+                for value, places in records_by_value(values)
+            }
+            holders.append(Holder((*name, column), members, 0.0, in_use))
+    add_distinct_values(
+        model,
+        holders,
+        "whether an output row holds the value",
+        "an output row holds the values of its records",
+        "a row in use holds at least so many sensitive values",
+    )
+
+
+def _add_closeness(model: pyo.ConcreteModel, diversity: Diversity) -> None:
+    """Add t-closeness in whole numbers, as the check of a release counts it."""
+    columns: PatternColumns = model.context
+    problem = columns.problem
+    if diversity.t is None:
+        return
+    numerator, denominator = diversity.farthest
+    scales = sensitive_scales(problem.microdata, ordered=diversity.ordered)
+    model.table_values = pyo.Set(
+        initialize=[
+            (*name, column, value)
+            for name in columns.names
+            for column, scale in enumerate(scales)
+            for value in range(len(scale.totals))
+        ],
+        dimen=4,
+        doc="output rows, sensitive columns, their values in the table",
+    )
+    model.apart = pyo.Var(
+        model.table_values,
+        domain=pyo.NonNegativeReals,
+        doc="how far a share is from that in the table [records x n]",
+    )
+    above, below, close = {}, {}, {}
+    for name, types, records in _output_rows(model):
+        for column, scale in enumerate(scales):
+            differences = _differences(scale, scale.codes[columns.first[types]])
+            apart = [model.apart[(*name, column, value)] for value in range(len(scale.totals))]
+            for value, difference in enumerate(differences):
+                ends, index = [apart[value], *records], (*name, column, value)
+                above[index] = (0.0, linear(0.0, [1.0, *(-difference).tolist()], ends), None)
+                below[index] = (0.0, linear(0.0, [1.0, *difference.tolist()], ends), None)
+            allowed = float(scale.steps * problem.n * numerator)
+            coefficients = [allowed] * len(records) + [-float(denominator)] * len(apart)
+            close[(*name, column)] = (0.0, linear(0.0, coefficients, [*records, *apart]), None)
+    model.apart_above = pyo.Constraint(
+        model.table_values, rule=above, doc="shares above those in the table"
+    )
+    model.apart_below = pyo.Constraint(
+        model.table_values, rule=below, doc="shares below those in the table"
+    )
+    model.close = pyo.Constraint(
+        list(close), rule=close, doc="an output row is t-close to the table"
+    )
+
+
+def _differences(scale: SensitiveScale, values: Ints) -> Floats:
+    """Return (values, types) what a record of each row type adds to how far each share is off."""
+    n, wanted = int(scale.totals.sum()), np.arange(len(scale.totals))[:, None]
+    added = n * (values[None, :] == wanted) - scale.totals[:, None]
+    return (np.cumsum(added, axis=0) if scale.ordered else added).astype(np.float64)
 
 
 def ask_for_rows(model: pyo.ConcreteModel, loss: float) -> None:
@@ -251,7 +410,27 @@ def set_start_pattern(model: pyo.ConcreteModel, assignment: Patterns) -> None:
     hidden = np.bincount(columns.program.type_of[index == SUPPRESSED], minlength=t).tolist()
     for variable, amount in zip(model.suppressed.values(), hidden, strict=False):
         variable.set_value(amount)
-    set_rule_values(model, amounts)
+    _set_rule_values(model, amounts)
+
+
+def _set_rule_values(model: Any, amounts: Ints) -> None:
+    """Give the variables of the rules the values that (e,) records of each pair imply."""
+    columns: PatternColumns = model.context
+    taken = zip(_output_rows(model), np.split(amounts, columns.starts[1:]), strict=False)
+    for (name, types, _), own in taken:
+        if model.component("holds") is not None:
+            for column, values in _sensitive(columns, types):
+                for value, places in records_by_value(values):
+                    held = int((own[places] > 0).any())
+                    model.holds[(*name, column, value)].set_value(held)
+        if model.component("apart") is not None:
+            diversity = columns.problem.diversity
+            assert diversity is not None
+            scales = sensitive_scales(columns.problem.microdata, ordered=diversity.ordered)
+            for column, scale in enumerate(scales):
+                off = _differences(scale, scale.codes[columns.first[types]]) @ own
+                for value, distance in enumerate(np.abs(off).tolist()):
+                    model.apart[(*name, column, value)].set_value(distance)
 
 
 def read_pattern(model: pyo.ConcreteModel) -> Patterns:

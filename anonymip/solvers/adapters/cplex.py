@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import io
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -44,13 +45,6 @@ SIZE_LIMIT = (1000, 1000)
 _TOO_LARGE = 1016
 
 
-def _log(options: SolverOptions) -> TextIO:
-    """Return what CPLEX writes its log to; it is read again for what became of the start."""
-    if options.log_file is None:
-        return io.StringIO()
-    return options.log_file.open("w+", encoding="utf-8", buffering=1)
-
-
 def _streams(solver: Any) -> tuple[Any, ...]:
     return (
         solver.set_log_stream,
@@ -83,14 +77,8 @@ class CplexSolver(PackageSolver):
     probe, size_limit = staticmethod(probe_licence), SIZE_LIMIT
     licence_remedy = "A full installation of CPLEX has no limit"
     statuses, unbounded, unclear = STATUS, _UNBOUNDED, _UNCLEAR
-    time_parameter = "timelimit"
     naming = "Name it as in Python, such as 'mip.limits.nodes'"
-
-    def failures(self) -> tuple[type[Exception], ...]:
-        """Return CPLEX's own exceptions."""
-        import cplex
-
-        return (cplex.exceptions.CplexError,)
+    failure = "cplex.exceptions:CplexError"
 
     def is_too_large(self, error: Any) -> bool:
         """Return whether the licence is for smaller models."""
@@ -98,30 +86,36 @@ class CplexSolver(PackageSolver):
 
     @contextmanager
     def session(
-        self, form: StandardForm, options: SolverOptions, search: Search, has_start: bool
+        self, form: StandardForm, options: SolverOptions, search: Search, log: Path | None
     ) -> Iterator[Session]:
         """Open CPLEX, fill the model in, and let it report to the search."""
         import cplex
 
-        with cplex.Cplex() as solver, _log(options) as log, cplex.Aborter() as aborter:
+        with (
+            cplex.Cplex() as solver,
+            open(log or os.devnull, "w", encoding="utf-8", buffering=1) as written,
+            cplex.Aborter() as aborter,
+        ):
             for stream in _streams(solver):
-                stream(log)
+                stream(written)
             _fill(solver, form)
             solver.use_aborter(aborter)
             if form.integer.any():
                 _listen(solver, search)
-            yield _CplexSession(solver, form, options, log, aborter)
+            yield _CplexSession(aborter, solver, form, options, log)
             solver.remove_aborter()
 
 
 class _CplexSession(Session):
     """A model inside CPLEX."""
 
-    def __init__(
-        self, solver: Any, form: StandardForm, options: SolverOptions, log: TextIO, aborter: Any
-    ) -> None:
-        super().__init__(solver, form, options)
-        self._log, self._aborter = log, aborter
+    time_parameter = "timelimit"
+    without_reductions: ClassVar = {"preprocessing.presolve": 0, "preprocessing.reduce": 0}
+    taken, refused = "MIP starts provided solutions", "No solution found from"
+
+    def __init__(self, aborter: Any, *given: Any) -> None:
+        super().__init__(*given)
+        self._aborter = aborter
 
     def settings(self) -> dict[str, object]:
         options = self.options
@@ -157,9 +151,6 @@ class _CplexSession(Session):
             cplex.SparsePair(columns, start[columns].tolist()), starts.effort_level.solve_fixed
         )
 
-    def limit(self, seconds: float) -> None:
-        self.native.parameters.timelimit.set(seconds)
-
     def run(self) -> None:
         self.native.solve()
 
@@ -170,17 +161,6 @@ class _CplexSession(Session):
         solution = self.native.solution
         name: str = solution.status[solution.get_status()]
         return name
-
-    def turn_off_reductions(self) -> None:
-        self.native.parameters.preprocessing.presolve.set(0)
-        self.native.parameters.preprocessing.reduce.set(0)
-
-    def start_accepted(self) -> bool | None:
-        self._log.seek(0)
-        log = self._log.read()
-        if "MIP starts provided solutions" in log:
-            return True
-        return False if "No solution found from" in log else None
 
     def point(self) -> tuple[Floats, float] | None:
         solution = self.native.solution

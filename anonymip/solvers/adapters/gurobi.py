@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -72,14 +73,8 @@ class GurobiSolver(PackageSolver):
     probe, size_limit = staticmethod(probe_licence), SIZE_LIMIT
     licence_remedy = "A full licence is found by the environment variable GRB_LICENSE_FILE"
     statuses, unbounded, unclear = STATUS, _UNBOUNDED, ("INF_OR_UNBD",)
-    time_parameter = "TimeLimit"
     naming = "See Gurobi's list of parameters; capitals count"
-
-    def failures(self) -> tuple[type[Exception], ...]:
-        """Return Gurobi's own exceptions."""
-        import gurobipy
-
-        return (gurobipy.GurobiError,)
+    failure = "gurobipy:GurobiError"
 
     def is_too_large(self, error: Any) -> bool:
         """Return whether the licence is for smaller models."""
@@ -87,28 +82,31 @@ class GurobiSolver(PackageSolver):
 
     @contextmanager
     def session(
-        self, form: StandardForm, options: SolverOptions, search: Search, has_start: bool
+        self, form: StandardForm, options: SolverOptions, search: Search, log: Path | None
     ) -> Iterator[Session]:
         """Open Gurobi, fill the model in, and let it report to the search."""
         import gurobipy
 
         with _environment() as environment, gurobipy.Model(env=environment) as model:
-            yield _GurobiSession(model, form, options, search)
+            if log is not None:
+                model.Params.LogToConsole = 0
+                model.Params.OutputFlag = 1
+                model.Params.LogFile = str(log)
+            variables = _fill(model, form)
+            yield _GurobiSession(variables, search, model, form, options, log)
 
 
 class _GurobiSession(Session):
     """A model inside Gurobi."""
 
-    def __init__(
-        self, model: Any, form: StandardForm, options: SolverOptions, search: Search
-    ) -> None:
-        super().__init__(model, form, options)
-        self._variables, self._search = _fill(model, form), search
-        self._accepted: bool | None = None
-        if options.log_file is not None:
-            model.Params.LogToConsole = 0
-            model.Params.OutputFlag = 1
-            model.Params.LogFile = str(options.log_file)
+    time_parameter = "TimeLimit"
+    without_reductions: ClassVar = {"DualReductions": 0}
+    taken = "Loaded user MIP start|MIP start produced solution"
+    refused = "MIP start did not produce"
+
+    def __init__(self, variables: Any, search: Search, *given: Any) -> None:
+        super().__init__(*given)
+        self._variables, self._search = variables, search
 
     def settings(self) -> dict[str, object]:
         options = self.options
@@ -134,9 +132,6 @@ class _GurobiSession(Session):
         columns = np.flatnonzero(self.form.integer)
         self._variables[columns].Start = start[columns]
 
-    def limit(self, seconds: float) -> None:
-        self.native.Params.TimeLimit = seconds
-
     def run(self) -> None:
         self.native.optimize(self._listen)
 
@@ -151,11 +146,9 @@ class _GurobiSession(Session):
         }
         return names.get(self.native.Status, str(self.native.Status))
 
-    def turn_off_reductions(self) -> None:
-        self.native.Params.DualReductions = 0
-
     def start_accepted(self) -> bool | None:
-        return self._accepted
+        self.native.Params.LogFile = ""  # what it has not written yet, it writes now
+        return super().start_accepted()
 
     def point(self) -> tuple[Floats, float] | None:
         if self.native.SolCount == 0:
@@ -169,7 +162,7 @@ class _GurobiSession(Session):
         return f"Gurobi {installed_version('gurobipy')}"
 
     def _listen(self, model: Any, where: int) -> None:
-        """Report to the search what is found, and read what becomes of the start."""
+        """Report to the search what is found."""
         from gurobipy import GRB
 
         if where == GRB.Callback.MIP:
@@ -178,12 +171,6 @@ class _GurobiSession(Session):
             self._take(
                 model.cbGet(GRB.Callback.MIPSOL_OBJBST), model.cbGet(GRB.Callback.MIPSOL_OBJBND)
             )
-        elif where == GRB.Callback.MESSAGE:
-            text = model.cbGet(GRB.Callback.MSG_STRING)
-            if "Loaded user MIP start" in text or "MIP start produced solution" in text:
-                self._accepted = True
-            elif "MIP start did not produce" in text:
-                self._accepted = False
 
     def _take(self, incumbent: float, bound: float) -> None:
         self._search.incumbent = min(self._search.incumbent, incumbent)

@@ -16,8 +16,7 @@ from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -51,7 +50,6 @@ class HighsSolver(PackageSolver):
 
     name, package, optional = "HiGHS", "highspy", "highs"
     statuses, unbounded, unclear = STATUS, _UNBOUNDED, ("kUnboundedOrInfeasible",)
-    time_parameter = "time_limit"
     naming = "See HiGHS's list of options"
     supports_indicators = False
 
@@ -90,26 +88,20 @@ class HighsSolver(PackageSolver):
 
     @contextmanager
     def session(
-        self, form: StandardForm, options: SolverOptions, search: Search, has_start: bool
+        self, form: StandardForm, options: SolverOptions, search: Search, log: Path | None
     ) -> Iterator[Session]:
         """Hand the matrices over, and let HiGHS report to the search."""
         import highspy
 
         highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        with TemporaryDirectory(prefix="anonymip-highs-") as folder:
-            log = options.log_file
-            if log is None and has_start:
-                log = Path(folder) / "highs.log"  # the log alone says whether it took the start
-            highs.setOptionValue("output_flag", log is not None)
-            highs.setOptionValue("log_to_console", False)
-            if highs.passModel(_linear_program(form)) == highspy.HighsStatus.kError:
-                raise SolverError(
-                    "HiGHS refuses the model", remedy="Look for infinite or huge numbers"
-                )
-            session = _HighsSession(highs, form, options, log)
-            _listen(highs, search, session.stopping)
-            yield session
-            highs.clearCallbacks()
+        highs.setOptionValue("output_flag", log is not None)
+        highs.setOptionValue("log_to_console", False)
+        if highs.passModel(_linear_program(form)) == highspy.HighsStatus.kError:
+            raise SolverError("HiGHS refuses the model", remedy="Look for infinite or huge numbers")
+        session = _HighsSession(highs, form, options, log)
+        _listen(highs, search, session.stopping)
+        yield session
+        highs.clearCallbacks()
 
 
 #: The presolve rule, as a bit, that substitutes by equations and doubletons. In HiGHS 1.15.1 it
@@ -126,11 +118,15 @@ def _version() -> str:
 class _HighsSession(Session):
     """A model inside HiGHS."""
 
-    def __init__(
-        self, highs: Any, form: StandardForm, options: SolverOptions, log: Path | None
-    ) -> None:
-        super().__init__(highs, form, options)
-        self._log, self.stopping = log, threading.Event()
+    time_parameter = "time_limit"
+    without_reductions: ClassVar = {"presolve": "off"}
+    taken = "MIP start solution is feasible"
+    # If presolve alone solves the model, HiGHS says nothing about the start.
+    refused = "Solving MIP model with"
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.stopping = threading.Event()
 
     def settings(self) -> dict[str, object]:
         options = self.options
@@ -163,11 +159,11 @@ class _HighsSession(Session):
         # A linear program's limit is a reading of HiGHS's clock, which goes on from run to run;
         # that of a mixed-integer model is of the run.
         passed = 0.0 if self.form.integer.any() else self.native.getRunTime()
-        self.native.setOptionValue("time_limit", seconds + passed)
+        super().limit(seconds + passed)
 
     def run(self) -> None:
-        if self._log is not None:
-            self.native.setOptionValue("log_file", str(self._log))
+        if self.log is not None:
+            self.native.setOptionValue("log_file", str(self.log))
         self.native.run()
 
     def stop(self) -> None:
@@ -176,16 +172,6 @@ class _HighsSession(Session):
     def status(self) -> str:
         name: str = self.native.getModelStatus().name
         return name
-
-    def turn_off_reductions(self) -> None:
-        self.native.setOptionValue("presolve", "off")
-
-    def start_accepted(self) -> bool | None:
-        text = self._log.read_text(errors="replace") if self._log is not None else ""
-        if "MIP start solution is feasible" in text:
-            return True
-        # If presolve alone solves the model, HiGHS says nothing about the start.
-        return False if "Solving MIP model with" in text else None
 
     def point(self) -> tuple[Floats, float] | None:
         import highspy

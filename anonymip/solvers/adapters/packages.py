@@ -8,6 +8,7 @@ own, watched from the caller's.
 from __future__ import annotations
 
 import math
+import re
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -17,7 +18,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from typing import Any
+from pathlib import Path
+from pkgutil import resolve_name
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
 
 from anonymip.errors import AnonymipError, InputError, LicenceLimit, SolverError
 from anonymip.runtime.arrays import Floats
@@ -185,11 +189,21 @@ class Search:
 class Session(ABC):
     """A model inside a solver, for one solve; it begins with the model filled in.
 
-    `native`: the solver's own model.
+    `native`: the solver's own model. `log`: the file of its log; None for none.
     """
 
-    def __init__(self, native: Any, form: StandardForm, options: SolverOptions) -> None:
-        self.native, self.form, self.options = native, form, options
+    #: Its parameter of the time limit.
+    time_parameter: str
+    #: Parameters that let the next run tell an infeasible model from an unbounded one.
+    without_reductions: ClassVar[Mapping[str, object]]
+    #: What the log says of a start that was taken, and of one that was not.
+    taken: str
+    refused: str
+
+    def __init__(
+        self, native: Any, form: StandardForm, options: SolverOptions, log: Path | None
+    ) -> None:
+        self.native, self.form, self.options, self.log = native, form, options, log
 
     @abstractmethod
     def settings(self) -> dict[str, object]:
@@ -204,10 +218,6 @@ class Session(ABC):
         """Hand over a start with all integer values."""
 
     @abstractmethod
-    def limit(self, seconds: float) -> None:
-        """Limit the next run."""
-
-    @abstractmethod
     def run(self) -> object:
         """Solve; called in a thread of its own."""
 
@@ -220,14 +230,6 @@ class Session(ABC):
         """Return the solver's name for what the run ended with."""
 
     @abstractmethod
-    def turn_off_reductions(self) -> None:
-        """Let the next run tell an infeasible model from an unbounded one."""
-
-    @abstractmethod
-    def start_accepted(self) -> bool | None:
-        """Return whether the start was taken; None if the solver does not say."""
-
-    @abstractmethod
     def point(self) -> tuple[Floats, float] | None:
         """Return the values of the best point and its minimised objective."""
 
@@ -238,6 +240,28 @@ class Session(ABC):
     @abstractmethod
     def version(self) -> str:
         """Return name and version."""
+
+    def set(self, name: str, value: object) -> None:
+        """Set a parameter that the solver has."""
+        setter = self.setter(name)
+        assert setter is not None
+        setter(value)
+
+    def limit(self, seconds: float) -> None:
+        """Limit the next run."""
+        self.set(self.time_parameter, seconds)
+
+    def turn_off_reductions(self) -> None:
+        """Let the next run tell an infeasible model from an unbounded one."""
+        for name, value in self.without_reductions.items():
+            self.set(name, value)
+
+    def start_accepted(self) -> bool | None:
+        """Return whether the start was taken, as the log says; None if it does not."""
+        text = "" if self.log is None else self.log.read_text(errors="replace")
+        if re.search(self.taken, text):
+            return True
+        return False if re.search(self.refused, text) else None
 
     def bound(self, stopped: Stopped, objective: float | None) -> float:
         """Return the bound on the minimised objective; infinite if there is none."""
@@ -270,9 +294,8 @@ class PackageSolver(ABC):
     statuses: Mapping[str, Stopped]
     unbounded: Collection[str]
     unclear: Collection[str]
-    #: Its parameter of the time limit, and how to find names of parameters.
-    time_parameter: str
-    naming: str
+    naming: str  # how to find names of parameters
+    failure: str | None = None  # where its own exception is found
     capabilities = frozenset(
         {"mip", "lp", "start", "bound", "interrupt", "threads", "seed", "gap", "log"}
     )
@@ -281,13 +304,13 @@ class PackageSolver(ABC):
 
     @abstractmethod
     def session(
-        self, form: StandardForm, options: SolverOptions, search: Search, has_start: bool
+        self, form: StandardForm, options: SolverOptions, search: Search, log: Path | None
     ) -> AbstractContextManager[Session]:
-        """Open the solver, fill the model in, and let it report to the search."""
+        """Open the solver, fill the model in, and let it report to the search, and to a log."""
 
     def failures(self) -> tuple[type[Exception], ...]:
         """Return the solver's own exceptions."""
-        return ()
+        return () if self.failure is None else (resolve_name(self.failure),)
 
     def is_too_large(self, error: Any) -> bool:
         """Return whether one of its exceptions means that the licence is for smaller models."""
@@ -306,16 +329,20 @@ class PackageSolver(ABC):
         began, search = time.monotonic(), Search(self.name, form, budget)
         has_start = start is not None and bool(form.integer.any())
         try:
-            with self.session(form, options, search, has_start) as session:
-                self.set_parameters(session)
-                if start is not None and has_start:
-                    session.add_start(start)
-                self._run(session, search, began)
-                if session.status() in self.unclear:
-                    session.turn_off_reductions()
+            with TemporaryDirectory(prefix=f"anonymip-{self.optional}-") as folder:
+                log = options.log_file
+                if log is None and has_start:
+                    log = Path(folder) / "log"  # the log alone says whether it took the start
+                with self.session(form, options, search, log) as session:
+                    self.set_parameters(session)
+                    if start is not None and has_start:
+                        session.add_start(start)
                     self._run(session, search, began)
-                accepted = session.start_accepted() if has_start else None
-                return self._result(session, search, accepted, began)
+                    if session.status() in self.unclear:
+                        session.turn_off_reductions()
+                        self._run(session, search, began)
+                    accepted = session.start_accepted() if has_start else None
+                    return self._result(session, search, accepted, began)
         except self.failures() as error:
             if self.is_too_large(error):
                 raise LicenceLimit(
@@ -342,18 +369,15 @@ class PackageSolver(ABC):
 
     def _run(self, session: Session, search: Search, began: float) -> None:
         limit = session.options.time_limit
-        if limit is not None and self.time_parameter not in session.options.solver_options:
+        if limit is not None and session.time_parameter not in session.options.solver_options:
             session.limit(max(0.1, limit - (time.monotonic() - began)))
         search.run(session.run, session.stop)
 
     def _result(
         self, session: Session, search: Search, accepted: bool | None, began: float
     ) -> SolverResult:
-        form, stopped = (
-            session.form,
-            search.stopped(session.status(), self.statuses, self.unbounded),
-        )
-        point, bound = None, -math.inf
+        form, point, bound = session.form, None, -math.inf
+        stopped = search.stopped(session.status(), self.statuses, self.unbounded)
         if stopped is not Stopped.INFEASIBLE:
             point = session.point()
             bound = session.bound(stopped, None if point is None else point[1])

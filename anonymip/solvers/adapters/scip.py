@@ -6,12 +6,10 @@ and completes it by a small search of its own.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,14 +40,6 @@ STATUS = meanings(
 )
 _UNBOUNDED = ("unbounded", "inforunbd")
 
-_TAKEN = re.compile(
-    r"feasible solutions? given by solution candidate storage|found by completesol heuristic"
-)
-_REFUSED = re.compile(
-    r"given by solution candidate storage (is|are) infeasible"
-    r"|completion of a partial solution failed"
-)
-
 
 class ScipSolver(PackageSolver):
     """Adapter for SCIP, as pyscipopt 6 brings it; free for every size."""
@@ -57,41 +47,38 @@ class ScipSolver(PackageSolver):
     name, package, optional = "SCIP", "pyscipopt", "scip"
     capabilities = PackageSolver.capabilities - {"threads"}
     statuses, unbounded, unclear = STATUS, _UNBOUNDED, ("inforunbd",)
-    time_parameter = "limits/time"
     naming = "Name it as SCIP does, such as 'presolving/maxrounds'"
 
     @contextmanager
     def session(
-        self, form: StandardForm, options: SolverOptions, search: Search, has_start: bool
+        self, form: StandardForm, options: SolverOptions, search: Search, log: Path | None
     ) -> Iterator[Session]:
         """Make a model, fill it in, and let it report to the search."""
         scip, variables, slacks = _new_model(form)
         scip.includeEventhdlr(_listener(search), "anonymip", "reports incumbents and bounds")
-        with TemporaryDirectory(prefix="anonymip-scip-") as folder:
-            log = options.log_file
-            if log is None and has_start:
-                log = Path(folder) / "scip.log"  # the log alone says whether it took the start
-            if log is not None:
-                scip.setLogfile(str(log))
-            yield _ScipSession(scip, form, options, variables, slacks, log)
-            scip.setLogfile(None)
+        if log is not None:
+            scip.setLogfile(str(log))
+        yield _ScipSession(variables, slacks, scip, form, options, log)
+        scip.setLogfile(None)
 
 
 class _ScipSession(Session):
     """A model inside SCIP."""
 
-    def __init__(
-        self,
-        scip: Any,
-        form: StandardForm,
-        options: SolverOptions,
-        variables: list[Any],
-        slacks: list[tuple[Any, int]],
-        log: Path | None,
-    ) -> None:
-        super().__init__(scip, form, options)
-        self._variables, self._slacks, self._log = variables, slacks, log
-        self._known = scip.getParams()
+    time_parameter = "limits/time"
+    without_reductions: ClassVar = {"presolving/maxrounds": 0}
+    taken = (
+        r"feasible solutions? given by solution candidate storage|found by completesol heuristic"
+    )
+    refused = (
+        r"given by solution candidate storage (is|are) infeasible"
+        r"|completion of a partial solution failed"
+    )
+
+    def __init__(self, variables: list[Any], slacks: list[tuple[Any, int]], *given: Any) -> None:
+        super().__init__(*given)
+        self._variables, self._slacks = variables, slacks
+        self._known = self.native.getParams()
 
     def settings(self) -> dict[str, object]:
         options = self.options
@@ -129,9 +116,6 @@ class _ScipSession(Session):
                 scip.setSolVal(solution, slack, float(missing[row]))
         scip.addSol(solution)
 
-    def limit(self, seconds: float) -> None:
-        self.native.setRealParam("limits/time", seconds)
-
     def run(self) -> None:
         self.native.optimizeNogil()
 
@@ -144,14 +128,11 @@ class _ScipSession(Session):
 
     def turn_off_reductions(self) -> None:
         self.native.freeTransform()
-        self.native.setIntParam("presolving/maxrounds", 0)
+        super().turn_off_reductions()
 
     def start_accepted(self) -> bool | None:
         self.native.setLogfile(None)
-        text = self._log.read_text(errors="replace") if self._log is not None else ""
-        if _TAKEN.search(text):
-            return True
-        return False if _REFUSED.search(text) else None
+        return super().start_accepted()
 
     def point(self) -> tuple[Floats, float] | None:
         if self.native.getNSols() == 0:

@@ -12,8 +12,7 @@ from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.runtime.arrays import Floats
 from anonymip.runtime.worker_pool import keep_log
 from anonymip.solvers.interface import SolverResult
-from anonymip.solvers.modelling.standard_form import StandardForm
-from anonymip.solvers.modelling.standard_form_compiler import compile_standard_form
+from anonymip.solvers.modelling.standard_form import StandardForm, compile_standard_form
 from anonymip.status import Stopped
 from anonymip.tolerances import (
     CLAIM_ABSOLUTE,

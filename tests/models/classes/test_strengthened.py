@@ -22,7 +22,7 @@ from anonymip import (
     solve_model,
 )
 from anonymip.models import relax
-from anonymip.models.classes.strengthened import sorted_twins, twins
+from anonymip.models.classes.pairs import sorted_twins, twins
 from tests.brute_force import Column, Rules
 from tests.models.pair_formulations import PAIR_FORMULATIONS, relaxation_bound, violations
 from tests.random_problems import LOSSES, Case, cases

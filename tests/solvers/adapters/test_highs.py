@@ -47,7 +47,7 @@ def test_options_are_always_set() -> None:
     options = SolverOptions(time_limit=7, threads=2, seed=5)
     solver, form = HighsSolver(), compile_standard_form(choose_one())
     search = Search("HiGHS", form, Budget())
-    with solver.session(form, options, search, has_start=False) as session:
+    with solver.session(form, options, search, log=None) as session:
         solver.set_parameters(session)
         session.limit(7.0)
         highs = session.native
@@ -73,7 +73,7 @@ def test_limit_is_of_the_next_run() -> None:
     matrix = csr_array(weights)
     form = StandardForm((), (), cost, 0.0, matrix, *sides, *bounds, integer, maximize=False)
     search = Search("HiGHS", form, Budget())
-    with HighsSolver().session(form, SolverOptions(), search, has_start=False) as session:
+    with HighsSolver().session(form, SolverOptions(), search, log=None) as session:
         for _ in range(2):
             before = session.native.getRunTime()
             session.limit(0.1)
