@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from anonymip.solvers import SolverOptions
@@ -47,11 +47,11 @@ class Settings:
     relaxation. `memory` is what a pool of columns may hold, in bytes.
     """
 
-    solver: str
-    options: SolverOptions
-    gap: float
-    work: Work
-    bound_only: bool
+    solver: str = "highs"
+    options: SolverOptions = field(default_factory=SolverOptions)
+    gap: float = 0.0
+    work: Work = WORK["normal"]
+    bound_only: bool = False
     memory: float = 1e9
 
 

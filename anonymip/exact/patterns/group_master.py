@@ -291,7 +291,7 @@ def triple_bound(
     single = program.counts == 1
     master = RestrictedMaster(covering(program, program.counts), program.star_cost)
     master.add(as_columns(program, groups))
-    centre = Multipliers(duals.multipliers / duals.unit, np.empty(0), 0.0)
+    centre = Multipliers(duals.multipliers / duals.unit)
     best: GroupPrices | None = None
     reached, idle = -np.inf, 0
     while (

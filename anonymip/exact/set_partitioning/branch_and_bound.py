@@ -281,7 +281,7 @@ class PoolSearch:
     @property
     def _free(self) -> float:
         """Bytes that it may still hold, beside columns, further rows and open nodes."""
-        entries = self._pool.incidence.nnz + self._relaxation.extra.entries
+        entries = self._pool.incidence.nnz + self._relaxation.extra.nnz
         return self._most_held - self._open_bytes - NUMBERS.copies * NUMBERS.entry_bytes * entries
 
     @property
@@ -425,7 +425,7 @@ class PoolSearch:
         binds = np.abs(root.relaxed.extra_duals) > NUMBERS.binding
         cuts = [cut for cut, row in zip(self._cuts, self._cut_rows, strict=True) if binds[row]]
         mixed = np.array([row for row in self._mixed_rows if binds[row]], np.int64)
-        matrix = csr_array(self._relaxation.extra.matrix[mixed][:, root.active].T)
+        matrix = csr_array(self._relaxation.extra[mixed][:, root.active].T)
         sides = self._relaxation.sides[mixed]
         self._numbers = self._numbers[root.active]
         self._begin(pool.only(root.active), cuts)
@@ -501,7 +501,7 @@ class PoolSearch:
         result, chosen = solve_integer(
             self._pool,
             node.active,
-            csr_array(self._relaxation.extra.matrix[rows][:, node.active].T),
+            csr_array(self._relaxation.extra[rows][:, node.active].T),
             self._relaxation.row_bounds(rows),
             self._best,
             Mip(self.solver, options, self.budget),
@@ -594,7 +594,7 @@ class PoolSearch:
         """Return a node after one round of cuts, those that were switched off before new ones."""
         shares = np.zeros(len(self._pool.costs))
         shares[node.relaxed.columns] = node.relaxed.weights
-        excess = self._relaxation.extra.matrix @ shares - self._relaxation.sides
+        excess = self._relaxation.extra @ shares - self._relaxation.sides
         held = np.array(self._cut_rows + self._mixed_rows, np.int64)
         back = held[excess[held] > NUMBERS.broken]
         back = np.setdiff1d(back, self._relaxation.rows)
