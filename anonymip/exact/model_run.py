@@ -24,6 +24,7 @@ from anonymip.exact.trust import (
     RefutedClaim,
     Trust,
     TrustOfLosses,
+    best_of,
     claimed_bound,
     refuse_refuted,
 )
@@ -41,39 +42,24 @@ if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
 
 
-@dataclass(frozen=True, eq=False)
-class ReadResult:
-    """What is left of a solver's result after the checks.
-
-    `assignment`: the solver's, or that of the incumbent or a release without a solver if that is
-    better. `bound`: as far as the solver can be relied on; None if unknown. `remarks`: what is to
-    be said about it.
-    """
-
-    assignment: Assignment
-    bound: Bound | None
-    remarks: list[str]
-
-
 def read_result(
-    problem: Problem,
+    run: ModelRun,
     model: ConcreteModel,
     result: SolverResult,
-    incumbent: Solution | None,
     trust: Trust,
-    settings: SolverOptions,
     compared: Callable[[], Solution | None],
-) -> ReadResult:
-    """Return the checked assignment that a solver's result means, and a bound.
+) -> tuple[Assignment, Bound | None, list[str]]:
+    """Return the checked assignment that a solver's result means, a bound, and remarks.
 
-    `model`: holds the result's values. `result`: of the solver. `incumbent`: the solution that the
-    solver started from, kept if it found nothing better. `trust`: how far the solver's numbers can
-    be relied on. `settings`: of the solver: by options of the caller's own it may stop early.
-    `compared`: returns a release that needs no solver, which its claims are held against, and which
-    is kept if it is better; None if there is none. Raises SolverError if what the solver returns
-    does not survive the checks; RefutedClaim if a release is better than the solver says that any
-    can be; NoSolution if there is neither a result nor a start, or no release obeys the rules.
+    `model` holds the result's values. The solution that the solver started from is kept if it found
+    nothing better, and so is a release that needs no solver, which its claims are held against:
+    `compared` returns one; None if there is none. The bound is what `trust` leaves of the solver's,
+    which by options of the caller's own may stop early; None if unknown. Raises SolverError if what
+    the solver returns does not survive the checks; RefutedClaim if a release is better than the
+    solver says that any can be; NoSolution if there is neither a result nor a start, or no release
+    obeys the rules.
     """
+    problem, incumbent, settings = run.problem, run.incumbent, run.settings
     foreign = model.formulation not in FORMULATIONS
     if result.stopped is Stopped.INFEASIBLE and foreign:
         raise SolverError(
@@ -106,8 +92,7 @@ def read_result(
     unsure = own_options or foreign
     claimed = None if unsure else claimed_bound(result, settings.relative_gap)
     if claimed is not None:
-        releases = [release for release in (found, compared()) if release is not None]
-        best = min(releases, key=lambda release: release.objective)
+        best = best_of(found, compared()) or found
         refuse_refuted(result.solver, claimed, best.objective, trust.slack, best)
         if not same_loss(best.objective, found.objective):
             remarks.append("a release that needs no solver is better than what the solver returned")
@@ -126,7 +111,7 @@ def read_result(
             if trust.needs_assumptions:
                 source = under_assumptions(problem, source)
             bound = Bound(value, source, "solver", result.seconds)
-    return ReadResult(found.assignment, bound, remarks)
+    return found.assignment, bound, remarks
 
 
 #: Building and handing over a constraint takes at least this long.
@@ -349,28 +334,26 @@ class ModelRun:
             result = solve_model(
                 model, self.solver, self.settings, start=started, budget=self.budget
             )
-            read = read_result(
-                self.problem,
-                model,
-                result,
-                self.incumbent,
-                trust,
-                self.settings,
-                lambda: cheap_release(self.problem, self.budget, self.settings.seed),
+            assignment, reported, remarks = read_result(
+                self, model, result, trust, self.cheap_release
             )
         except FAILURES as failure:
             return self.without_solver(failure, bound)
-        self.trace += read.remarks
+        self.trace += remarks
         if result.stopped is Stopped.NODES and self.settings.node_limit is not None:
             by, further = "", ""
             if self.effort is not None:
                 by, further = f" by effort {self.effort}", "; thorough goes on until the proof"
             self.trace.append(f"stopped{by} after {self.settings.node_limit:,} nodes{further}")
-        solution = self.solution(read.assignment, result.stopped, read.bound, result.solver)
+        solution = self.solution(assignment, result.stopped, reported, result.solver)
         # Where the solver's report is not enough, arithmetic may be: for a loss of 0 it always is.
         if bound is None and not solution.is_optimal:
             bound = lower_bound_of(self.problem, effort=self._late_effort)
         return solution if bound is None else solution.with_bound(bound)
+
+    def cheap_release(self) -> Solution | None:
+        """Return a release that needs no solver; None if heuristics find none soon."""
+        return cheap_release(self.problem, self.budget, self.settings.seed)
 
     def without_solver(self, failure: BaseException, bound: Bound | None) -> Solution:
         """Return the best of start, release that refutes the solver, and a search without one.
@@ -382,10 +365,9 @@ class ModelRun:
         reason = what_failed(failure)
         searched = search_instead(self.problem, self.budget, self.settings.seed)
         if searched is None and self.incumbent is None:
-            searched = cheap_release(self.problem, self.budget, self.settings.seed)
+            searched = self.cheap_release()
         refuting = failure.release if isinstance(failure, RefutedClaim) else None
-        releases = [one for one in (self.incumbent, refuting, searched) if one is not None]
-        found = min(releases, key=lambda release: release.objective, default=None)
+        found = best_of(self.incumbent, refuting, searched)
         if found is None:
             if isinstance(failure, SolverError):
                 raise failure

@@ -50,6 +50,12 @@ class RefutedClaim(SolverError):
         return cls(f"{solver} calls a feasible model infeasible", release)
 
 
+def best_of(*releases: Solution | None) -> Solution | None:
+    """Return the first of the releases of least loss; None if there are none."""
+    known = [release for release in releases if release is not None]
+    return min(known, key=lambda release: release.objective, default=None)
+
+
 def claimed_bound(result: SolverResult, gap: float) -> float | None:
     """Return what a solver claims that nothing is below: its bound, and what it calls optimal."""
     claims = [result.bound]

@@ -171,12 +171,12 @@ def column_generation(
         found = found_or_known(lambda: solve_within_limit(problem, again, budget), known)
         # One of its runs tells of itself alone.
         return replace(found, seconds=watch.seconds)
-    run = Run(problem, rules, watch)
+    run = Run(problem, rules, settings, budget, watch)
     releases = starting_releases(problem, start, effort, seed, budget.share(_STARTING))
     for release in releases[:1]:
         run.offer(release.assignment)
     try:
-        stopped = Proof(run, settings, run.reporting(budget)).prove(releases)
+        stopped = Proof(run).prove(releases)
     except FAILURES as failure:
         run.go_without_solver(failure, cheap_release(problem, budget, seed))
         if run.incumbent is None:
@@ -189,13 +189,13 @@ def column_generation(
         )
     within = closes_gap(run.loss, run.lower) and not gap
     fine = not (gap or bound_only) and is_too_fine(problem, run.loss, by_cells=False)
-    if (within or fine) and stopped is Stopped.GAP and not run.is_closed(gap):
+    if (within or fine) and stopped is Stopped.GAP and not run.is_closed():
         same = "some releases lose as much up to what the proof resolves"
         run.trace.append(same if within else TOO_FINE)
         known = cheap_release(problem, budget, seed)
         if known is not None:
             run.offer(known.assignment)
-    elif stopped is Stopped.GAP and not run.is_closed(gap):
+    elif stopped is Stopped.GAP and not run.is_closed():
         stopped = Stopped.NODES
         if not bound_only:
             further = "" if effort == "thorough" else "; thorough may prove more"
@@ -226,11 +226,7 @@ _SQUARED = {"quick": 2_500, "normal": 12_000, "thorough": 40_000}
 
 
 def relaxation_bound(
-    problem: Problem,
-    releases: Sequence[Solution],
-    *,
-    effort: str,
-    budget: Budget,
+    problem: Problem, releases: Sequence[Solution], *, effort: str, budget: Budget
 ) -> tuple[Bound | None, bool]:
     """Return the bound of column generation, and whether it is that of the linear program.
 
@@ -247,14 +243,13 @@ def relaxation_bound(
         freed, rules = rules_of_relaxation(freed)
     except InputError:
         return None, False
-    work = Work(searched=_SEARCHED[effort])
-    settings = Settings("highs", SolverOptions(), 0.0, work, bound_only=True)
-    run = Run(freed, rules, Stopwatch())
+    settings = Settings(work=Work(searched=_SEARCHED[effort]), bound_only=True)
+    run = Run(freed, rules, settings, budget)
     if freed.recoding.name != problem.recoding.name:
         releases = ()
     for release in releases:
         run.offer(release.assignment)
-    proof = Proof(run, settings, run.reporting(budget))
+    proof = Proof(run)
     proof.prove(releases)
     return run.bound, proof.relaxed
 

@@ -24,14 +24,13 @@ from anonymip.exact.column_generation.conditions import (
 )
 from anonymip.exact.column_generation.pricing import Centre, Master, Prices, Relaxed
 from anonymip.exact.column_generation.run import Run
-from anonymip.exact.column_generation.settings import FEW, IMPROVING, NEAR, PRICING, Settings
+from anonymip.exact.column_generation.settings import FEW, IMPROVING, NEAR, PRICING
 from anonymip.exact.set_partitioning.branch_and_bound import solve_pool
 from anonymip.exact.set_partitioning.column_pool import Pool
 from anonymip.exact.set_partitioning.restricted_master import (
     KnownColumns,
     MasterPoint,
     Mip,
-    Multipliers,
     solve_whole,
 )
 from anonymip.heuristics.growing.batch_growth import place_leftovers
@@ -99,7 +98,7 @@ def columns_below(
     threshold = run.loss - centre.value
     for _ in range(NEAR.times):
         found = prices.all_below(
-            centre.multipliers, master.cuts, threshold, max_columns=NEAR.pool, budget=budget
+            centre.multipliers, threshold, max_columns=NEAR.pool, budget=budget
         )
         if found.complete:
             return found.and_also(master.known.all())
@@ -166,19 +165,16 @@ class _Neighbourhoods:
 class Improver:
     """Looks for releases that lose less than the best one of a run, which is offered them."""
 
-    def __init__(
-        self, run: Run, settings: Settings, prices: Prices, master: Master, budget: Budget
-    ) -> None:
-        self._run, self._settings, self._budget = run, settings, budget
-        self._prices, self._master = prices, master
+    def __init__(self, run: Run, prices: Prices, master: Master) -> None:
+        self._run, self._prices, self._master = run, prices, master
         # The release that taking classes apart left as it was, by this part of the steps.
         self._perturbed: tuple[Solution | None, float] = None, 0.0
 
     def after_relaxation(self, relaxed: Relaxed) -> None:
         """Look for a release when the relaxation has ended for the first time."""
-        if not self._take_whole(relaxed) and self._goes_on():
+        if not self._take_whole(relaxed) and self._run.goes_on:
             self._dive(IMPROVING.kept[0])
-            if self._goes_on() and self._run.problem.n <= FEW:
+            if self._run.goes_on and self._run.problem.n <= FEW:
                 self._whole_numbers(relaxed.centre, self._master.known.all())
 
     def after_cuts(self, relaxed: Relaxed) -> None:
@@ -186,9 +182,9 @@ class Improver:
         if self._take_whole(relaxed) or relaxed.centre is None:
             return
         for share in IMPROVING.kept:
-            if self._goes_on():
+            if self._run.goes_on:
                 self._dive(share)
-        if self._goes_on():
+        if self._run.goes_on:
             self._whole_numbers(relaxed.centre, self._master.known.all())
 
     def at_length(self, relaxed: Relaxed) -> None:
@@ -198,7 +194,7 @@ class Improver:
             return
         for _ in range(IMPROVING.times):
             before = self._run.loss
-            if self._goes_on():
+            if self._run.goes_on:
                 self._neighbourhoods(centre)
             if self._run.loss >= before:
                 break
@@ -213,16 +209,13 @@ class Improver:
         run, before = self._run, self._run.loss
         release, made = self._perturbed
         done = run.incumbent is release and part <= made
-        if not self._goes_on() or run.incumbent is None or done:
+        if not run.goes_on or run.incumbent is None or done:
             return False
         visited = self._perturb(part)
         self._perturbed = run.incumbent, part
-        if len(visited) and self._goes_on():
+        if len(visited) and run.goes_on:
             self._whole_numbers(centre, self._master.known.all().and_also(visited))
         return run.loss < before
-
-    def _goes_on(self) -> bool:
-        return self._budget.stop_reason() is None and not self._run.is_closed(self._settings.gap)
 
     def _take_whole(self, relaxed: Relaxed) -> bool:
         """Take the vertex of the master if it is whole, and return whether it is."""
@@ -242,7 +235,7 @@ class Improver:
     def _dive(self, share: float) -> None:
         """Take the columns that the master uses at least so much, and go on from these."""
         run, before = self._run, self._run.loss
-        found = dive(self._master, self._prices, self._budget.share(IMPROVING.time), share)
+        found = dive(self._master, self._prices, run.budget.share(IMPROVING.time), share)
         if found is None:
             return
         run.offer(found)
@@ -251,8 +244,8 @@ class Improver:
                 run.problem,
                 found.labels,
                 effort="normal",
-                budget=self._budget.share(IMPROVING.time),
-                seed=self._settings.options.seed,
+                budget=run.budget.share(IMPROVING.time),
+                seed=run.settings.options.seed,
             )
             found = Classes(labels)  # type: ignore[arg-type]
             run.offer(found)
@@ -276,9 +269,9 @@ class Improver:
         labels, _, _ = iterate_classes(
             problem,
             release.labels,
-            steps=int(part * min(self._settings.work.perturbed * problem.n, IMPROVING.perturbed)),
-            budget=self._budget.share(IMPROVING.time),
-            seed=self._settings.options.seed,
+            steps=int(part * min(run.settings.work.perturbed * problem.n, IMPROVING.perturbed)),
+            budget=run.budget.share(IMPROVING.time),
+            seed=run.settings.options.seed,
             visited=visited,
         )
         run.offer(Classes(labels))  # type: ignore[arg-type]
@@ -295,7 +288,7 @@ class Improver:
         """Choose neighbouring sets of the best release again, and then sets of all of it."""
         run, before = self._run, self._run.loss
         # A larger table has more of them.
-        most = int(self._settings.work.neighbourhoods * max(1.0, run.rules.types / IMPROVING.types))
+        most = int(run.settings.work.neighbourhoods * max(1.0, run.rules.types / IMPROVING.types))
         # One may be nearly the whole table, of which pools tell more.
         parted = run.rules.freeform or run.rules.types >= 2 * NEAR.records
         if not run.rules.freeform:
@@ -303,16 +296,16 @@ class Improver:
             most = int(most * min(1.0, IMPROVING.k / run.problem.k) ** 4)
         if not most:
             return
-        pool = columns_below(run, self._prices, self._master, centre, self._budget)
-        budget, unit = self._budget.share(IMPROVING.time), self._master.unit
+        pool = columns_below(run, self._prices, self._master, centre, run.budget)
+        budget, unit = run.budget.share(IMPROVING.time), self._master.unit
         if parted and improve_by_neighbourhoods(run, pool, centre, unit, most, budget):
             self._keep(f"neighbouring sets chosen again: {run.loss:.6g}", before)
-        if self._goes_on():
+        if run.goes_on:
             self._whole_numbers(centre, pool)
 
     def _whole_numbers(self, centre: Centre | None, columns: Columns) -> None:
         """Look for a better release of the columns of lowest reduced cost."""
-        run, master, settings = self._run, self._master, self._settings
+        run, master, settings = self._run, self._master, self._run.settings
         if centre is None or not settings.work.nodes:
             return
         known = KnownColumns()
@@ -339,7 +332,7 @@ class Improver:
             _, found = solve_whole(
                 run.rules,
                 kept,
-                Mip(settings.solver, options, self._budget.share(IMPROVING.time)),
+                Mip(settings.solver, options, run.budget.share(IMPROVING.time)),
                 start=None if run.incumbent is None else start[chosen],
             )
         except SolverError:
@@ -428,8 +421,7 @@ class _Kept:
         least = -rules.largest * max(float(given.duals.max()), self.master.unit)
         duals = np.where(self._left > 0, given.duals, least)
         priced = prices.best(
-            Multipliers(duals, given.cuts, given.count),
-            self.master.cuts,
+            replace(given, duals=duals),
             below=-PRICING.negative * self.master.unit,
             max_nodes=PRICING.heuristic_nodes,
             budget=budget,

@@ -32,7 +32,6 @@ from anonymip.enumeration.squared_errors import SquaredErrorPricing, pricing_of
 from anonymip.errors import InputError
 from anonymip.exact.column_generation.conditions import ColumnRules
 from anonymip.exact.column_generation.settings import PRICING
-from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, coefficients
 from anonymip.exact.set_partitioning.restricted_master import (
     MasterPoint,
     Multipliers,
@@ -62,17 +61,16 @@ class Centre:
     multipliers: Multipliers
 
 
-def repaired(rules: ColumnRules, multipliers: Multipliers, sides: Floats, least: Floats) -> Centre:
+def repaired(rules: ColumnRules, multipliers: Multipliers, least: Floats) -> Centre:
     """Return the bound of any duals and feasible ones near them.
 
-    `sides` (q,) are those of the cuts, `least` (t,) of each root a lower bound on the reduced costs
-    of its columns.
+    `least` (t,) is of each root a lower bound on the reduced costs of its columns.
     """
     undercut = np.minimum(least, 0.0)
-    terms = multipliers.terms(rules, sides)
+    terms = multipliers.terms(rules)
     bound = fsum(terms) + _worst_sum(undercut, rules) - rounding(rules, terms)
-    feasible = Multipliers(multipliers.duals + undercut, multipliers.cuts, multipliers.count)
-    terms = feasible.terms(rules, sides)
+    feasible = replace(multipliers, duals=multipliers.duals + undercut)
+    terms = feasible.terms(rules)
     return Centre(bound, min(bound, fsum(terms) - rounding(rules, terms)), feasible)
 
 
@@ -122,16 +120,10 @@ class ListedColumns:
         self.spent = self.squared = False
 
     def best(
-        self,
-        multipliers: Multipliers,
-        cuts: list[RankOneCut],
-        *,
-        below: float,
-        max_nodes: int | None,
-        budget: Budget,
+        self, multipliers: Multipliers, *, below: float, max_nodes: int | None, budget: Budget
     ) -> PricedColumns:
         """Return for each root and size the column of least reduced cost, if below a limit."""
-        reduced = self._reduced(multipliers, cuts)
+        reduced = self._reduced(multipliers)
         roots = self._roots(multipliers.duals)
         least = np.full(self.rules.types, below)
         np.minimum.at(least, roots, reduced)
@@ -146,7 +138,6 @@ class ListedColumns:
     def all_below(
         self,
         multipliers: Multipliers,
-        cuts: list[RankOneCut],
         threshold: float,
         *,
         max_columns: int,
@@ -154,7 +145,7 @@ class ListedColumns:
         max_nodes: int | None = None,
     ) -> PricedColumns:
         """Return all columns whose reduced cost is below a threshold."""
-        reduced = self._reduced(multipliers, cuts)
+        reduced = self._reduced(multipliers)
         chosen = reduced < threshold
         return self._priced(reduced, chosen, np.empty(0), int(chosen.sum()) <= max_columns)
 
@@ -165,13 +156,9 @@ class ListedColumns:
         starts, types, costs = kept.starts, kept.types, kept.costs
         return PricedColumns(starts, types, costs, reduced[chosen], least, complete, nodes)
 
-    def _reduced(self, multipliers: Multipliers, cuts: list[RankOneCut]) -> Floats:
+    def _reduced(self, multipliers: Multipliers) -> Floats:
         reduced = self.columns.costs - self._incidence.T @ multipliers.duals + multipliers.count
-        # Duals that are older than some cuts know nothing of these.
-        known = cuts[: len(multipliers.cuts)]
-        if known:
-            reduced = reduced + coefficients(known, self._incidence.T) @ multipliers.cuts
-        return np.asarray(reduced, np.float64)
+        return multipliers.with_cuts(reduced, self._incidence.T)
 
     def _roots(self, duals: Floats) -> Ints:
         """Return (c,) of each column the member of the largest dual."""
@@ -212,19 +199,13 @@ class SearchedColumns:
         return replace(found, reduced=found.reduced + count, least=found.least + count)
 
     def best(
-        self,
-        multipliers: Multipliers,
-        cuts: list[RankOneCut],
-        *,
-        below: float,
-        max_nodes: int | None,
-        budget: Budget,
+        self, multipliers: Multipliers, *, below: float, max_nodes: int | None, budget: Budget
     ) -> PricedColumns:
         """Return for each root and size columns of least reduced cost, if below a limit."""
         count = multipliers.count
         found = self._pricing.best(
             multipliers.duals,
-            _cut_duals(cuts, multipliers.cuts),
+            _cut_duals(multipliers),
             below=below - count,
             per_root=PRICING.a_size,
             max_nodes=max_nodes,
@@ -236,7 +217,6 @@ class SearchedColumns:
     def all_below(
         self,
         multipliers: Multipliers,
-        cuts: list[RankOneCut],
         threshold: float,
         *,
         max_columns: int,
@@ -250,7 +230,7 @@ class SearchedColumns:
         found = self._pricing.all_below(
             multipliers.duals,
             threshold - count,
-            _cut_duals(cuts, multipliers.cuts),
+            _cut_duals(multipliers),
             max_columns=max_columns,
             max_nodes=max_nodes,
             budget=budget,
@@ -258,11 +238,11 @@ class SearchedColumns:
         return self._taken(found, count)
 
 
-def _cut_duals(cuts: list[RankOneCut], duals: Floats) -> CutDuals | None:
-    kept = np.flatnonzero(duals > 0).tolist()
-    if not kept:
+def _cut_duals(multipliers: Multipliers) -> CutDuals | None:
+    paid = multipliers.paid_cuts
+    if not paid:
         return None
-    return CutDuals.of((cuts[q].types, cuts[q].divisor, float(duals[q])) for q in kept)
+    return CutDuals.of((cut.types, cut.divisor, dual) for cut, dual in paid)
 
 
 #: The pricing of columns under duals and cuts.
@@ -309,10 +289,10 @@ def solve_relaxation(
         if best is not None and smoothing and not far:
             asked = asked.mixed(best.multipliers, 1.0 - smoothing)
         nodes = None if exact else PRICING.heuristic_nodes
-        priced = prices.best(asked, master.cuts, below=below, max_nodes=nodes, budget=budget)
+        priced = prices.best(asked, below=below, max_nodes=nodes, budget=budget)
         if not exact and not len(priced) and not priced.complete:
             exact = True
-            priced = prices.best(asked, master.cuts, below=below, max_nodes=None, budget=budget)
+            priced = prices.best(asked, below=below, max_nodes=None, budget=budget)
         best = _better(best, master, asked, priced)
         added = master.add(priced)
         budget.report(f"{len(master.known):,} sets of records", done=rounds)
@@ -337,5 +317,5 @@ def _better(
     """Return the better of the best duals and those that a round makes feasible."""
     if not np.isfinite(priced.least).all():
         return best
-    new = repaired(master.rules, asked, master.sides, priced.least)
+    new = repaired(master.rules, asked, priced.least)
     return new if best is None or new.bound > best.bound else best

@@ -31,7 +31,7 @@ from anonymip.exact.column_generation.pricing import (
     solve_relaxation,
 )
 from anonymip.exact.column_generation.run import Run, dual_proof
-from anonymip.exact.column_generation.settings import CUTTING, PRICING, TARGETS, Settings
+from anonymip.exact.column_generation.settings import CUTTING, PRICING, TARGETS
 from anonymip.exact.failed_solver import cheap_release
 from anonymip.exact.set_partitioning.branch_and_bound import NUMBERS, PoolAnswer, solve_pool
 from anonymip.exact.set_partitioning.column_pool import Pool
@@ -46,8 +46,8 @@ from anonymip.status import Stopped
 class Proof:
     """The steps of one run; `relaxed` once the linear program over all columns is solved."""
 
-    def __init__(self, run: Run, settings: Settings, budget: Budget) -> None:
-        self._run, self._settings, self._budget = run, settings, budget
+    def __init__(self, run: Run) -> None:
+        self._run = run
         self.relaxed = False
         # Whether targets need no better release, since all sets that one may hold are few.
         self._left = np.inf
@@ -63,7 +63,7 @@ class Proof:
 
         The master starts from the columns of the releases.
         """
-        run, budget, settings = self._run, self._budget, self._settings
+        run, budget, settings = self._run, self._run.budget, self._run.settings
         prices = self._priced()
         if prices is None:
             return budget.stop_reason() or Stopped.TIME
@@ -71,7 +71,7 @@ class Proof:
         self._master = Master(run.rules, self._unit())
         for release in releases:
             self._master.add(columns_of(run.rules, release.assignment))
-        self._improver = Improver(run, settings, prices, self._master, budget)
+        self._improver = Improver(run, prices, self._master)
         self._price_around_incumbent()
         relaxed = self._relax(None)
         self.relaxed = relaxed.solved
@@ -91,9 +91,8 @@ class Proof:
 
     def _finish(self, relaxed: Relaxed) -> None:
         """Look for better releases and try targets, of which few take less than a long search."""
-        run, settings = self._run, self._settings
-        few = self._left <= CUTTING.at_once
-        if not few and not run.is_closed(settings.gap):
+        run, few = self._run, self._left <= CUTTING.at_once
+        if not few and not run.is_closed():
             before = run.loss
             self._improver.after_cuts(relaxed)
             if run.rules.freeform and run.loss < before and self._goes_on():
@@ -120,8 +119,8 @@ class Proof:
         A long search for a better release waits for a pool of many columns, or one whose search has
         taken many nodes. Raises SolverError if the solver fails, or a release refutes it.
         """
-        run, settings, budget = self._run, self._settings, self._budget
-        rules, cuts, work = run.rules, self._master.cuts, settings.work
+        run, settings, budget = self._run, self._run.settings, self._run.budget
+        rules, work = run.rules, settings.work
         largest = _columns_that_fit(rules, work.columns, settings.memory)
         first, shares, most = (
             centre.bound,
@@ -139,7 +138,7 @@ class Proof:
             return cheap_release(run.problem, budget, settings.options.seed)
 
         while shares:
-            if budget.stop_reason() is not None or run.is_closed(settings.gap):
+            if not run.goes_on:
                 return
             share = shares[0]
             target = min(run.loss, first + share * gap)
@@ -149,7 +148,7 @@ class Proof:
                 continue
             budget.report(f"sets of records below {share:.0%} of the gap")
             found = self._prices.all_below(
-                centre.multipliers, cuts, target - centre.value, max_columns=most, budget=budget
+                centre.multipliers, target - centre.value, max_columns=most, budget=budget
             )
             if not found.complete:
                 if most < largest:
@@ -195,12 +194,7 @@ class Proof:
             )
             answer = ask(
                 upper_bound=target,
-                # Those that have a dual.
-                cuts=[
-                    cut
-                    for cut, dual in zip(cuts, centre.multipliers.cuts, strict=False)
-                    if dual > 0
-                ],
+                cuts=[cut for cut, _ in centre.multipliers.paid_cuts],
                 solver=settings.solver,
                 max_nodes=max(1, int(nodes)),
                 max_iterations=iterations,
@@ -213,7 +207,7 @@ class Proof:
                 f"{share:.0%} of the gap: {len(found):,} columns, {answer.nodes:,} nodes"
                 + (f", with all of {in_words(settings.memory)}" if answer.was_full else "")
             )
-            proof = dual_proof(rules, centre, cuts)
+            proof = dual_proof(rules, centre.multipliers)
             if proof is not None:
                 proof = replace(proof, pool=_named(rules, found, target))
             self._take(answer, found, target, proof, compared)
@@ -221,7 +215,7 @@ class Proof:
             by_solver = answer.complete and answer.by_solver is not None
             # Branches settle no pairs of covers: of these alone a few columns end.
             is_small = not rules.freeform or answer.columns_left <= NUMBERS.solver_columns
-            if is_last and by_solver and is_small and not run.is_closed(settings.gap):
+            if is_last and by_solver and is_small and not run.is_closed():
                 # What the tolerances of a solver do not tell apart is branched on without one.
                 most = max(1, int(nodes))
                 again = ask(
@@ -235,9 +229,9 @@ class Proof:
             if not answer.complete or answer.chosen is not None:
                 return
             refused = False
-            known = set(cuts)
+            known = set(self._master.cuts)
             new = [cut for cut in answer.cuts if cut not in known]
-            if new and share < 1.0 and not run.is_closed(settings.gap):
+            if new and share < 1.0 and not run.is_closed():
                 # What cuts the pool cuts all columns: fewer are left for the next target.
                 self._master.add_cuts(new)
                 self._last = self._relax(relaxed)
@@ -258,16 +252,15 @@ class Proof:
         self._run.raise_by_pool(min(answer.bound, target), answer.by_solver, proof, compared)
 
     def _goes_on(self) -> bool:
-        ended = self._budget.stop_reason() is not None or self._prices.spent
-        return not ended and not self._run.is_closed(self._settings.gap)
+        return not self._prices.spent and self._run.goes_on
 
     def _priced(self) -> Prices | None:
         """Return the pricing; None if there was no time to list all columns."""
         rules = self._run.rules
         compiled = rules.problem.compiled
         if (compiled.has_tables and compiled.monotone) or are_priced(rules.problem):
-            return SearchedColumns(rules, self._settings.work.searched)
-        listed = ListedColumns(rules, self._budget)
+            return SearchedColumns(rules, self._run.settings.work.searched)
+        listed = ListedColumns(rules, self._run.budget)
         return listed if listed.stopped is None else None
 
     def _unit(self) -> float:
@@ -285,23 +278,20 @@ class Proof:
             share = columns.costs / columns.sizes
             held = columns.incidence(rules.types)
             duals = held @ share / np.maximum(held.sum(axis=1), 1.0)
-        asked = Multipliers(np.minimum(duals, rules.price), np.empty(0), 0.0)
-        priced = self._prices.best(
-            asked, [], below=np.inf, max_nodes=PRICING.heuristic_nodes, budget=self._budget
-        )
+        asked, most = Multipliers(np.minimum(duals, rules.price)), PRICING.heuristic_nodes
+        priced = self._prices.best(asked, below=np.inf, max_nodes=most, budget=run.budget)
         self._master.add(priced)
 
     def _relax(self, before: Relaxed | None, budget: Budget | None = None) -> Relaxed:
-        run, budget = self._run, budget or self._budget
-        centre = None if before is None else before.centre
+        centre, budget = None if before is None else before.centre, budget or self._run.budget
         relaxed = solve_relaxation(self._master, self._prices, budget, centre=centre)
         if relaxed.centre is not None:
-            run.raise_by_duals(relaxed.centre, self._master.cuts)
+            self._run.raise_by_duals(relaxed.centre)
         return relaxed
 
     def _cut(self, relaxed: Relaxed, budget: Budget) -> Relaxed:
         """Add cuts and solve again until the gap is closed, or that helps little."""
-        run, master, settings = self._run, self._master, self._settings
+        run, master, settings = self._run, self._master, self._run.settings
         stalled, rounds = 0, 0
         while stalled < CUTTING.patience and rounds < settings.work.rounds and self._goes_on():
             if budget.stop_reason() is not None:
@@ -340,11 +330,10 @@ class Proof:
             return np.inf
         found = self._prices.all_below(
             relaxed.centre.multipliers,
-            self._master.cuts,
             self._run.loss - relaxed.centre.value,
             max_columns=CUTTING.few,
             max_nodes=CUTTING.looked_at,
-            budget=self._budget,
+            budget=self._run.budget,
         )
         return len(found) if found.complete else np.inf
 

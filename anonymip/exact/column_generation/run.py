@@ -12,8 +12,9 @@ from anonymip.certificates import CutDual, DualProof
 from anonymip.enumeration.cluster_sets import Columns
 from anonymip.exact.column_generation.conditions import ColumnRules, columns_of, release_of
 from anonymip.exact.column_generation.pricing import Centre
+from anonymip.exact.column_generation.settings import Settings
 from anonymip.exact.failed_solver import FAILED, what_failed
-from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut
+from anonymip.exact.set_partitioning.restricted_master import Multipliers
 from anonymip.exact.trust import RefutedClaim, TrustOfLosses, refuse_refuted
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Ints
@@ -24,15 +25,19 @@ from anonymip.solution import Bound, Solution, under_assumptions
 
 @dataclass(eq=False)
 class Run:
-    """One run: the best release and bound so far, and remarks.
+    """One run: what is asked, the best release and bound so far, and remarks.
 
-    `by_duals` is the best bound that needs no solver's word; `solver` the name and version of that
-    of integer programs, None if none was needed.
+    Whatever reports to its budget tells the loss and the bound of this run: what searches and
+    solvers know are parts of it: targets, pools, sums in other units. `by_duals` is the best bound
+    that needs no solver's word; `solver` the name and version of that of integer programs, None if
+    none was needed.
     """
 
     problem: Problem
     rules: ColumnRules
-    watch: Stopwatch
+    settings: Settings = field(default_factory=Settings)
+    budget: Budget = field(default_factory=Budget)
+    watch: Stopwatch = field(default_factory=Stopwatch)
     incumbent: Solution | None = None
     bound: Bound | None = None
     trace: list[str] = field(default_factory=list)
@@ -49,29 +54,33 @@ class Run:
         """The best bound; minus infinity without one."""
         return -np.inf if self.bound is None else self.bound.value
 
-    def is_closed(self, gap: float) -> bool:
-        """Return whether the bound is within a relative gap of the loss, or proves it optimal."""
-        if self.incumbent is None or self.bound is None:
-            return False
-        if gap and self.loss - self.lower <= gap * abs(self.loss):
-            return True
-        return self.incumbent.with_bound(self.bound).is_optimal
-
-    def reporting(self, budget: Budget) -> Budget:
-        """Return the budget; whatever reports to it tells the loss and the bound of this run.
-
-        What searches and solvers know are parts of it: targets, pools, sums in other units.
-        """
-        listener = budget.progress
-        if listener is None:
-            return budget
+    def __post_init__(self) -> None:
+        listener = self.budget.progress
 
         def progress(message: Progress) -> None:
             loss = None if self.incumbent is None else self.loss
             bound = None if self.bound is None else self.lower
             listener(replace(message, incumbent=loss, bound=bound))
 
-        return replace(budget, progress=progress)
+        if listener is not None:
+            self.budget = replace(self.budget, progress=progress)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is something left to find, and time for it."""
+        return self.budget.stop_reason() is None and not self.is_closed()
+
+    def is_closed(self, gap: float | None = None) -> bool:
+        """Return whether the bound is within a relative gap of the loss, or proves it optimal.
+
+        The gap is that of the settings if none is given.
+        """
+        gap = self.settings.gap if gap is None else gap
+        if self.incumbent is None or self.bound is None:
+            return False
+        if gap and self.loss - self.lower <= gap * abs(self.loss):
+            return True
+        return self.incumbent.with_bound(self.bound).is_optimal
 
     def offer(self, assignment: Assignment) -> bool:
         """Take a release if it is better than what is known, and return whether it is."""
@@ -97,13 +106,13 @@ class Run:
             return Columns.none()
         return columns_of(self.rules, self.incumbent.assignment)
 
-    def raise_by_duals(self, centre: Centre, cuts: list[RankOneCut]) -> None:
+    def raise_by_duals(self, centre: Centre) -> None:
         """Take the bound of feasible duals, which plain arithmetic proves."""
         known = -np.inf if self.by_duals is None else self.by_duals.value
         if centre.bound <= known:
             return
         source = under_assumptions(self.problem, "column generation, linear program")
-        duals = dual_proof(self.rules, centre, cuts)
+        duals = dual_proof(self.rules, centre.multipliers)
         self.by_duals = Bound(centre.bound, source, "argument", self.watch.seconds, duals)
         if centre.bound > self.lower:
             self.bound = self.by_duals
@@ -152,16 +161,14 @@ class Run:
             self.bound = found
 
 
-def dual_proof(rules: ColumnRules, centre: Centre, cuts: list[RankOneCut]) -> DualProof | None:
+def dual_proof(rules: ColumnRules, multipliers: Multipliers) -> DualProof | None:
     """Return feasible duals as a certificate reads them; None where rows may be left out."""
     if np.isfinite(rules.price):
         return None
-    multipliers, rows = centre.multipliers, rules.rows
-    type_of = rows.type_of
+    type_of = rules.rows.type_of
     used = [
-        CutDual(np.flatnonzero(np.isin(type_of, cut.types)), cut.divisor, float(dual))
-        for cut, dual in zip(cuts, multipliers.cuts, strict=False)
-        if dual > 0
+        CutDual(np.flatnonzero(np.isin(type_of, cut.types)), cut.divisor, dual)
+        for cut, dual in multipliers.paid_cuts
     ]
     return DualProof(
         duals=multipliers.duals[type_of],

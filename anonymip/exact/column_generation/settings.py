@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from anonymip.solvers import SolverOptions
@@ -47,11 +47,11 @@ class Settings:
     relaxation. `memory` is what a pool of columns may hold, in bytes.
     """
 
-    solver: str
-    options: SolverOptions
-    gap: float
-    work: Work
-    bound_only: bool
+    solver: str = "highs"
+    options: SolverOptions = field(default_factory=SolverOptions)
+    gap: float = 0.0
+    work: Work = WORK["normal"]
+    bound_only: bool = False
     memory: float = 1e9
 
 
@@ -59,42 +59,27 @@ class Settings:
 class PricingNumbers:
     """The pricing of columns and its rounds."""
 
-    #: Columns that are listed at most.
-    most_listed: int = 500_000
-    #: Columns taken of each root and size in a round: with one the rounds are a third more.
-    a_size: int = 3
-    #: Share of the best feasible duals in those that columns are priced by.
-    smoothing: float = 0.6
-    #: under squared errors once they prove this share of the value,
-    near: float = 0.85
-    #: and in exact rounds as long as they bring more columns than this share of the row types.
-    few: float = 0.02
-    #: Reduced costs this near to 0 are none, in units.
-    negative: float = 1e-9
-    #: Partial sets of each root and size that the heuristic pricing looks at.
-    heuristic_nodes: int = 300
-    #: The relaxation is solved when its value and its bound differ by this share.
-    solved: float = 1e-8
-    #: New columns, as a share of the row types, from which on pricing is heuristic again.
-    many: float = 0.25
+    most_listed: int = 500_000  # columns that are listed
+    a_size: int = 3  # columns of each root and size in a round: one makes the rounds a third more
+    smoothing: float = 0.6  # share of the best feasible duals in those that columns are priced by,
+    near: float = 0.85  # under squared errors once they prove this share of the value,
+    few: float = 0.02  # in exact rounds as long as they bring more columns, as a share of row types
+    negative: float = 1e-9  # reduced costs this near to 0 are none, in units
+    heuristic_nodes: int = 300  # partial sets of each root and size of the heuristic pricing
+    solved: float = 1e-8  # the relaxation is when value and bound differ by this share
+    many: float = 0.25  # new columns, as a share of row types, that make pricing heuristic again
 
 
 @dataclass(frozen=True)
 class CuttingNumbers:
     """Rounds of cuts, and when they end."""
 
-    #: A round that raises the bound by less than this share of the gap is idle.
-    stalled: float = 0.004
-    #: So many idle rounds in a row end them.
-    patience: int = 3
-    #: Share of the time left that they may take.
-    time: float = 0.5
-    #: Columns up to which all of the gap are enumerated at once, before more cuts.
-    few: int = 20_000
-    #: Partial sets looked at to find out whether they are so few.
-    looked_at: int = 2_000_000
-    #: So few are searched sooner than a better release is found.
-    at_once: int = 2_000
+    stalled: float = 0.004  # a round that closes less than this share of the gap is idle
+    patience: int = 3  # idle rounds in a row that end them
+    time: float = 0.5  # share of the time left
+    few: int = 20_000  # columns up to which all of the gap are enumerated at once, before more cuts
+    looked_at: int = 2_000_000  # partial sets that tell whether they are so few
+    at_once: int = 2_000  # columns that are searched sooner than a better release is found
     #: Part of the steps of a search for a better release that is made before cuts, and again while
     #: it gains: 200 records with k = 3 took seven seconds, of which cuts and proof took one.
     tried: float = 0.1
@@ -104,49 +89,32 @@ class CuttingNumbers:
 class TargetNumbers:
     """Targets between bound and loss, and the pools of columns below them."""
 
-    #: Targets, as shares of the gap.
-    shares: tuple[float, ...] = (0.25, 0.45, 0.7, 1.0)
-    #: One that closes less than this share of what is left of the gap is passed over.
-    worth: float = 0.2
-    #: Where memory does not hold all columns of a target, one of this share of it is tried first.
-    smaller: float = 0.4
-    #: Pools of more columns wait for a long search for a better release.
-    soon_columns: int = 25_000
-    #: Searches of more nodes ask for one.
-    soon_nodes: int = 400
-    #: Bytes that a pool holds of a column: incidence by columns and types, copies.
-    column_bytes: int = 250
-    #: The same of each of its members.
-    member_bytes: int = 60
-    #: Columns that the relaxation of a pool begins with, for each row type.
-    first: int = 4
+    shares: tuple[float, ...] = (0.25, 0.45, 0.7, 1.0)  # of the gap
+    worth: float = 0.2  # one that closes less than this share of what is left is passed over
+    smaller: float = 0.4  # share of one whose columns memory does not hold that is tried first
+    soon_columns: int = 25_000  # larger pools wait for a long search for a better release,
+    soon_nodes: int = 400  # and so do searches of more nodes
+    column_bytes: int = 250  # that a pool holds of a column: incidence by columns and types, copies
+    member_bytes: int = 60  # the same of each of its members
+    first: int = 4  # columns for each row type that the relaxation of a pool begins with
 
 
 @dataclass(frozen=True)
 class ImprovingNumbers:
     """Better releases."""
 
-    #: Share of the time left that each step may take.
-    time: float = 0.2
-    #: A column counts from this share on.
-    used: float = 1e-6
-    #: Columns that whole numbers are looked for, for each row type.
-    whole: int = 3
-    #: So many at least.
-    whole_least: int = 500
-    #: So many at most.
-    whole_most: int = 3_000
-    #: Columns used at least so much are kept together, one dive after the other.
-    kept: tuple[float, ...] = (0.5, 0.8)
-    #: Rounds of pricing after each step of a dive.
-    dive_rounds: int = 15
-    #: Steps of the iterated local search at most, whatever the effort.
-    perturbed: int = 1_000_000_000
-    #: Neighbouring sets are chosen again so often at most.
-    times: int = 3
-    #: The effort says in how many neighbourhoods for so many row types,
+    time: float = 0.2  # share of the time left that each step may take
+    used: float = 1e-6  # a column counts from this share on
+    whole: int = 3  # columns that whole numbers are looked for, for each row type,
+    whole_least: int = 500  # so many at least
+    whole_most: int = 3_000  # and at most
+    kept: tuple[float, ...] = (0.5, 0.8)  # columns used so much are kept together, dive after dive
+    dive_rounds: int = 15  # of pricing after each step of a dive
+    perturbed: int = 1_000_000_000  # steps of the iterated local search, whatever the effort
+    times: int = 3  # that neighbouring sets are chosen again
+    #: The effort says in how many neighbourhoods for so many row types, and classes of k records;
+    #: of larger ones there are fewer.
     types: int = 500
-    #: and classes of so many; of larger ones there are fewer.
     k: int = 3
 
 
@@ -158,18 +126,12 @@ class NeighbourhoodNumbers:
     #: 500 records with k = 5 come to 213.11 with 60 and to 211.93 with 150 (the bound is 211.33).
     records: int = 60
     most_records: int = 150
-    #: Sets of it at least.
-    sets: int = 4
-    #: Columns of the pool at most.
-    pool: int = 30_000
-    #: Their reduced costs lie below the gap, divided by this as often as there are more,
-    less: float = 1.7
-    #: so often at most.
-    times: int = 10
-    #: Nodes of the branching in one at most.
-    nodes: int = 4
-    #: One that gains less than this share of its cost stays as it is.
-    gain: float = 1e-6
+    sets: int = 4  # of it at least
+    pool: int = 30_000  # columns, whose reduced costs lie below the gap,
+    less: float = 1.7  # divided by this as often as there are more,
+    times: int = 10  # so often at most
+    nodes: int = 4  # of the branching in one
+    gain: float = 1e-6  # one that gains less than this share of its cost stays as it is
 
 
 # Chosen by the benchmark of the exact engine.

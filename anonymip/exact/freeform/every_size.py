@@ -9,12 +9,13 @@ is for small tables: they have up to :math:`2^n` sets.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 import numpy as np
 
 from anonymip.errors import InputError, NoSolution
-from anonymip.exact.failed_solver import FAILURES, cheap_release
+from anonymip.exact.failed_solver import FAILURES
 from anonymip.exact.model_run import ModelRun, read_result
 from anonymip.exact.priced_sets import priced_sets
 from anonymip.exact.trust import RefutedClaim, TrustOfLosses
@@ -113,6 +114,7 @@ def _of_size(
     The bound is infinite where there is no such cover, and None where time ended.
     """
     part = run.problem.replace(k=size)
+    own = replace(run, problem=part, incumbent=None)
     columns = priced_sets(part, None, max_sets=_MOST_SETS, budget=run.budget, degree=size)
     if not columns.sets.complete:
         return None, None, solver
@@ -125,10 +127,9 @@ def _of_size(
     result = solve_model(model, run.solver, run.settings, budget=run.budget)
     if result.values is None and result.stopped is not Stopped.INFEASIBLE:
         return None, None, result.solver
-    trust = TrustOfLosses.of(part, "set-cover")
 
     def compared() -> Solution | None:
-        found = cheap_release(part, run.budget, run.settings.seed)
+        found = own.cheap_release()
         return found if found is not None and found.sizes.max() == size else None
 
     if result.stopped is Stopped.INFEASIBLE:
@@ -136,8 +137,9 @@ def _of_size(
         if known is not None:
             raise RefutedClaim.of_infeasible(result.solver, known)
         return None, inf, result.solver
-    read = read_result(part, model, result, None, trust, run.settings, compared)
-    run.trace += [remark for remark in read.remarks if remark not in run.trace]
-    found = Solution.of(run.problem, read.assignment, method=run.method)
-    below = max(relaxed, -inf if read.bound is None else read.bound.value)
+    trust = TrustOfLosses.of(part, "set-cover")
+    assignment, bound, remarks = read_result(own, model, result, trust, compared)
+    run.trace += [remark for remark in remarks if remark not in run.trace]
+    found = Solution.of(run.problem, assignment, method=run.method)
+    below = max(relaxed, -inf if bound is None else bound.value)
     return found, None if below == -inf else below, result.solver

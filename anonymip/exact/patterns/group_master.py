@@ -235,64 +235,39 @@ def _list_groups(
 class PartNumbers:
     """Parts of a problem, and restricted MIPs on pairs of a row type and an output row."""
 
-    #: Share of the time that the ascent of duals may take.
-    ascent: float = 0.4
-    #: Every part gets so many seconds if they are left.
-    seconds_a_part: float = 5.0
-    #: Parts with fewer pairs are solved several at once,
-    small: int = 400
-    #: up to so many pairs.
-    batch: int = 1_500
-    #: Rows of a higher reduced cost, in costs of a star, make no first release.
-    dear: float = 0.35
-    #: What records may cost a row more than its best, in costs of a star for each k.
-    worse: float = 0.02
-    #: Pairs that a restricted MIP may have to be solved to the end at once.
-    direct: int = 40_000
-    #: Pairs of the first one otherwise; each next one has twice as many,
-    first: int = 6_000
-    #: up to so many.
-    largest: int = 150_000
-    #: Seconds that one gets at most before the last.
-    seconds: float = 20.0
-    #: Share of the time of a large part in which its release is improved piece by piece.
-    nearby: float = 0.6
+    ascent: float = 0.4  # share of the time that the ascent of duals may take
+    seconds_a_part: float = 5.0  # of each, if they are left
+    small: int = 400  # parts with fewer pairs are solved several at once,
+    batch: int = 1_500  # up to so many pairs
+    dear: float = 0.35  # rows of more reduced cost, in costs of a star, make no first release
+    worse: float = 0.02  # that records may cost a row than its best, in costs of a star for each k
+    direct: int = 40_000  # pairs of a restricted MIP that is solved to the end at once
+    first: int = 6_000  # pairs of the first one otherwise; each next one has twice as many,
+    largest: int = 150_000  # up to so many
+    seconds: float = 20.0  # that one gets at most before the last
+    nearby: float = 0.6  # of the time of a large part, in which its release is improved piecewise
 
 
 @dataclass(frozen=True)
 class GroupNumbers:
     """Groups of few records: their linear program and their MIPs."""
 
-    #: They are tried up to this k.
-    largest_k: int = 3
-    #: Share of the time for their duals.
-    duals: float = 0.5
-    #: Groups that a linear program begins with, about.
-    first: int = 20_000
-    #: Groups that it has at most.
-    most: int = 60_000
-    #: Triples that it has at most.
-    triples: int = 4_000
-    #: The first groups have two to this power stars of reduced cost at most.
-    coarsest: int = 2
-    #: The search for a threshold begins at two to half this power.
-    finest: int = -12
-    #: New groups in a round at most.
-    new: int = 20_000
+    largest_k: int = 3  # up to which they are tried
+    duals: float = 0.5  # share of the time for their duals
+    first: int = 20_000  # that a linear program begins with, about,
+    most: int = 60_000  # and has at most
+    triples: int = 4_000  # that it has at most
+    coarsest: int = 2  # the first ones cost two to this power stars, reduced, at most
+    finest: int = -12  # the search for a threshold begins at two to half this power
+    new: int = 20_000  # in a round at most
     #: How far to go from good duals to those of a linear program.
     steps: tuple[float, ...] = (1.0, 0.5, 0.25, 0.1)
-    #: Rounds in which the bound must rise
-    rounds: int = 4
-    #: by so many costs of a star.
-    least: float = 0.25
-    #: Groups of the first MIP,
-    in_mip: int = 10_000
-    #: and of the last.
-    most_in_mip: int = 80_000
-    #: Seconds of the first.
-    seconds: float = 5.0
-    #: Share of the time for neighbourhoods after it.
-    nearby: float = 0.85
+    rounds: int = 4  # in which the bound must rise
+    least: float = 0.25  # by so many costs of a star
+    in_mip: int = 10_000  # of the first MIP,
+    most_in_mip: int = 80_000  # and of the last
+    seconds: float = 5.0  # of the first
+    nearby: float = 0.85  # share of the time for neighbourhoods after it
 
 
 PARTS, GROUPS = PartNumbers(), GroupNumbers()
@@ -316,7 +291,7 @@ def triple_bound(
     single = program.counts == 1
     master = RestrictedMaster(covering(program, program.counts), program.star_cost)
     master.add(as_columns(program, groups))
-    centre = Multipliers(duals.multipliers / duals.unit, np.empty(0), 0.0)
+    centre = Multipliers(duals.multipliers / duals.unit)
     best: GroupPrices | None = None
     reached, idle = -np.inf, 0
     while (

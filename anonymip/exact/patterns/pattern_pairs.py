@@ -18,10 +18,10 @@ from anonymip.assignments import SUPPRESSED, Assignment, Patterns
 from anonymip.bounds.patterns.pattern_lagrangian import pattern_row_bound
 from anonymip.enumeration.cluster_sets import Columns
 from anonymip.errors import InputError, NoSolution, SolverError
-from anonymip.exact.failed_solver import FAILED, FAILURES, cheap_release, what_failed
+from anonymip.exact.failed_solver import FAILED, FAILURES, what_failed
 from anonymip.exact.model_run import ModelRun, SolverChoices
 from anonymip.exact.set_partitioning.restricted_master import often_at_most, whole_form
-from anonymip.exact.trust import RefutedClaim, refuse_refuted, slack_of
+from anonymip.exact.trust import RefutedClaim, best_of, refuse_refuted, slack_of
 from anonymip.exact.warm_starts import find_start
 from anonymip.graphs.weighted.assignment import assign
 from anonymip.heuristics.growing.raised_price import found_or_known
@@ -355,7 +355,7 @@ class _Search:
                 best = found
             if result.stopped is Stopped.INFEASIBLE:
                 if cutoff >= everything:
-                    known = best or self._cheap_release()
+                    known = best or self.own.cheap_release()
                     if known is not None:
                         claim = RefutedClaim.of_infeasible(result.solver, known)
                         return self._without_solver(claim, best), Stopped.ERROR, None
@@ -394,23 +394,18 @@ class _Search:
         pairs = self.pairs
         losses = np.append(pairs.cheapest, [pairs.unpaired, pairs.suppressed])
         slack = slack_of(losses[np.isfinite(losses)], self.own.problem.n)
-        for known in (best, self._cheap_release()):
+        for known in (best, self.own.cheap_release()):
             if known is not None:
                 refuse_refuted(str(self.named), claimed, known.objective, slack, known)
-
-    def _cheap_release(self) -> Solution | None:
-        """Return a release that needs no solver."""
-        own = self.own
-        return cheap_release(own.problem, own.budget, own.settings.seed)
 
     def _without_solver(self, failure: BaseException, best: Solution | None) -> Solution:
         """Return the best release that is known when the solver fails."""
         refuting = failure.release if isinstance(failure, RefutedClaim) else None
-        known = [release for release in (best, refuting) if release is not None]
-        if not known:
+        known = best_of(best, refuting)
+        if known is None:
             raise failure
         self.own.trace.append(f"{what_failed(failure)}: {FAILED}the best release so far is kept")
-        return min(known, key=lambda release: release.objective)
+        return known
 
     def _trusted(self, claimed: float, groups: Columns) -> float:
         """Return what of a solver's bound on the given groups is sure: whole if all losses are."""

@@ -22,7 +22,7 @@ from anonymip.exact.failed_solver import FAILED, FAILURES, cheap_release, what_f
 from anonymip.exact.patterns.components import PatternComponent, components_of, greedy_amounts
 from anonymip.exact.patterns.group_master import PARTS
 from anonymip.exact.set_partitioning.restricted_master import Mip
-from anonymip.exact.trust import RefutedClaim, refuse_refuted, slack_of
+from anonymip.exact.trust import RefutedClaim, best_of, refuse_refuted, slack_of
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import OutputRows, output_rows
 from anonymip.runtime.arrays import Ints
@@ -242,9 +242,7 @@ def _held_against(
 
     Bounds that are refuted are taken back.
     """
-    releases = [start, cheap_release(problem, mip.budget, mip.options.seed)]
-    known = [release for release in releases if release is not None]
-    best = min(known, key=lambda release: release.objective, default=None)
+    best = best_of(start, cheap_release(problem, mip.budget, mip.options.seed))
     if best is None:
         return None
     try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -66,10 +66,8 @@ class SearchNumbers:
     #: With so many columns a node of the solver takes twice as long as one of few: 0.05 s in the
     #: second, 0.2 in the first. 6,189 of 200 types, k = 5, are proven with 3,495 nodes in 140 s.
     long_nodes: int = 10_000
-    #: So few columns take it no longer than the node that they are of.
-    given_freely: int = 1_000
-    #: Columns up to which a node takes as long as any there; with more it takes longer.
-    light: int = 2_000
+    given_freely: int = 1_000  # columns that take it no longer than the node that they are of
+    light: int = 2_000  # columns up to which a node takes as long as any there
     #: Most nodes there, whatever is allowed: after six minutes 6,300 were done of those rows.
     most_of_covers: int = 5_000
     #: Where most types are covered once, a node of fewer types takes as long as one of so many:
@@ -82,13 +80,10 @@ class SearchNumbers:
     #: Rounds of mixed-integer cuts at the root, while more columns than `solver_columns` are left:
     #: 100 mixed records of census, k = 3, have their 4,499 columns decided in 0.6 s in place of 49.
     mixed_rounds: int = 30
-    #: So many rounds in sequence that leave more than a share of the columns end them.
-    patience: int = 2
-    fewer: float = 0.95
-    #: They stay where they leave so small a share of the columns: dense rows make nodes slow.
-    worth: float = 0.7
-    #: The program is made anew once so small a share of its columns is left.
-    narrowed: float = 0.5
+    patience: int = 2  # so many rounds in sequence end them
+    fewer: float = 0.95  # that leave more than this share of the columns
+    worth: float = 0.7  # they stay where they leave less than this: dense rows make nodes slow
+    narrowed: float = 0.5  # share of its columns from which on a program is made anew
     #: Rounds of cuts at every other node, with so many triples and so many starts.
     node_rounds: int = 4
     node_cuts: int = 40
@@ -187,29 +182,50 @@ class _OpenNode:
         return NUMBERS.node_bytes + sum(array.nbytes for array in arrays)
 
 
+@dataclass(eq=False)
 class PoolSearch:
-    """One search, in units of costs of order 1."""
+    """The search for the cheapest selection from a pool, if one costs less than a bound.
 
-    def __init__(
-        self,
-        pool: Pool,
-        upper_bound: float,
-        cuts: tuple[RankOneCut, ...],
-        solver: str | None,
-        options: SolverOptions,
-        budget: Budget,
-        max_nodes: int | None,
-        max_iterations: int | None,
-        memory: float | None,
-        known_after: tuple[int, Callable[[], float]] | None,
-    ) -> None:
+    Every column of the pool has a member, and costs are finite; the search divides them by a unit.
+    What costs as much as the upper bound is not looked for: the loss of a known release, or a
+    target.
+
+    The relaxation begins with some cuts, and with the columns of a start, such as those of a
+    master's optimum. The solver is for what is small; None to branch only. After the work of
+    `max_nodes` nodes of few columns, or `max_iterations` of the simplex method at nodes, the answer
+    is not complete; after the nodes of `known_after` a better upper bound is asked for. Of
+    `memory`, in bytes, cuts take what columns leave, and open nodes what both leave: where nothing
+    is left, the search goes on depth first and without new cuts, which takes longer and proves as
+    much.
+
+    The bound is that of the duals, lowered by what reduced costs below zero and rounding take from
+    it, not the value that the solver of the linear programs reports. The seed of the
+    options is of the cuts too: the same one gives the same answer, unless time ends it.
+    """
+
+    pool: Pool
+    _: KW_ONLY
+    upper_bound: float
+    cuts: Sequence[RankOneCut] = ()
+    start: Ints | None = None
+    solver: str | None = "highs"
+    options: SolverOptions = field(default_factory=SolverOptions)
+    max_nodes: int | None = None
+    max_iterations: int | None = None
+    known_after: tuple[int, Callable[[], float]] | None = None
+    memory: float | None = None
+    budget: Budget = field(default_factory=Budget)
+
+    def __post_init__(self) -> None:
+        self._unit = _unit(self.pool.costs)
+        pool = replace(self.pool, costs=self.pool.costs / self._unit)
         # Columns that the duals of all rounds have left are not worth a presolve of the solver:
         # probing of 6,000 took 23 s of HiGHS's 33, and what it did without it 0.6 s in all.
-        if options.presolve is None:
-            options = replace(options, presolve=False)
-        self._solver, self._options, self._budget = solver, options, budget
-        self._most = np.inf if max_nodes is None else max_nodes
-        self._most_iterations = np.inf if max_iterations is None else max_iterations
+        if self.options.presolve is None:
+            self.options = replace(self.options, presolve=False)
+        self._most = np.inf if self.max_nodes is None else self.max_nodes
+        iterations = self.max_iterations
+        self._most_iterations = np.inf if iterations is None else iterations
         self._simplex = Simplex()
         self._plain = bool((pool.coverage == 1).mean() > 0.5) if len(pool.coverage) else True
         self._few = NUMBERS.solver_columns
@@ -221,22 +237,21 @@ class PoolSearch:
             )
             allowed = NUMBERS.columns_a_node * self._most * len(pool.coverage)
             self._few = int(min(most, allowed))
-        if solver is None:
+        if self.solver is None:
             self._few = -1
-        self._is_limited = max_nodes is not None and not self._plain
-        self._best = upper_bound
+        self._best = self.upper_bound / self._unit
         self._chosen: Ints | None = None
         # What columns of the pool are called outside.
         self._numbers = np.arange(len(pool.costs))
         left = memory_at_hand()
-        self._most_held = NUMBERS.most_held if memory is None else memory
+        self._most_held = NUMBERS.most_held if self.memory is None else self.memory
         if left is not None:
             self._most_held = min(self._most_held, NUMBERS.share_of_memory * left.bytes)
         # What open nodes hold, in bytes, and whether there is room for no more.
         self._open_bytes, self._is_full = 0, False
         #: Whether it came to what it may hold.
         self.was_full = False
-        self._begin(pool, cuts)
+        self._begin(pool, self.cuts)
         # The least bound of all that was closed by a solver, and which one; and of all nodes that
         # nobody could decide.
         self._closed = self._undecided = np.inf
@@ -245,7 +260,6 @@ class PoolSearch:
         # Iterations of the simplex method when branching began.
         self._first_iterations = 0
         self._work = 0.0
-        self._asked = known_after
 
     def _begin(self, pool: Pool, cuts: Sequence[RankOneCut]) -> None:
         """Take up a pool with an empty program."""
@@ -267,7 +281,7 @@ class PoolSearch:
     @property
     def _free(self) -> float:
         """Bytes that it may still hold, beside columns, further rows and open nodes."""
-        entries = self._pool.incidence.nnz + self._relaxation.extra.entries
+        entries = self._pool.incidence.nnz + self._relaxation.extra.nnz
         return self._most_held - self._open_bytes - NUMBERS.copies * NUMBERS.entry_bytes * entries
 
     @property
@@ -285,15 +299,20 @@ class PoolSearch:
         self.was_full |= fit < len(cuts)
         return cuts[: int(min(fit, len(cuts)))]
 
-    def run(self, start: Ints | None) -> PoolAnswer:
+    def run(self) -> PoolAnswer:
         """Return the answer."""
-        lowest = self._search(start)
+        lowest = self._search()
         complete = lowest is None and self._undecided == np.inf
         still_open = np.inf if lowest is None else lowest
+        bound = min(self._floor, self._closed, self._undecided, still_open) * self._unit
+        value = None
+        if self._chosen is not None:
+            value = self.pool.cost(self._chosen)
+            bound = min(bound, value)
         return PoolAnswer(
             self._chosen,
-            None,
-            min(self._floor, self._closed, self._undecided, still_open),
+            value,
+            float(bound),
             complete,
             self._reporter,
             tuple(self._cuts),
@@ -304,17 +323,17 @@ class PoolSearch:
             self.was_full,
         )
 
-    def _search(self, start: Ints | None) -> float | None:
+    def _search(self) -> float | None:
         """Search; return None when through, or the bound of what is open when time ended."""
         if not len(self._pool.costs):
             return None
-        self._relaxation.add_columns(_first_columns(self._pool, start))
+        self._relaxation.add_columns(_first_columns(self._pool, self.start))
         root = self._root()
         if root is None or isinstance(root, float):
             return root
         self._left = len(root.active)
         self._narrow(root)
-        relaxed = self._relaxation.solve(np.arange(self._left), self._budget)
+        relaxed = self._relaxation.solve(np.arange(self._left), self.budget)
         if relaxed is None:
             return root.bound
         opened = self._open(np.arange(self._left), self._counted, relaxed, root.bound)
@@ -335,7 +354,7 @@ class PoolSearch:
         bound = min(0.0, self._pool.most * float(self._pool.costs.min(initial=0.0)))
         stalled = 0
         for round_ in range(NUMBERS.rounds + 1):
-            relaxed = self._relaxation.solve(active, self._budget)
+            relaxed = self._relaxation.solve(active, self.budget)
             if relaxed is None:
                 return bound
             before, bound = bound, max(bound, relaxed.bound)
@@ -343,13 +362,13 @@ class PoolSearch:
             if node is None:
                 return None
             active = node.active
-            self._budget.report("pool", done=round_)
+            self.budget.report("pool", done=round_)
             stalled = (
                 0 if bound - before > NUMBERS.least_share * (self._floor - bound) else stalled + 1
             )
             if len(active) <= self._few or stalled >= NUMBERS.stalled or round_ == NUMBERS.rounds:
                 break
-            if self._budget.stop_reason() is not None:
+            if self.budget.stop_reason() is not None:
                 return bound
             new = self._broken(relaxed, round_)
             if not new or self.was_full:
@@ -367,7 +386,7 @@ class PoolSearch:
         for round_ in range(NUMBERS.mixed_rounds):
             if len(root.active) <= NUMBERS.solver_columns or stalled >= NUMBERS.patience:
                 break
-            if self._budget.stop_reason() is not None:
+            if self.budget.stop_reason() is not None:
                 return root.bound
             whole = np.append(counted, np.array(self._cut_rows, np.int64))
             cuts, sides = self._relaxation.mixed_integer_cuts(root.active, root.relaxed, whole)
@@ -390,7 +409,7 @@ class PoolSearch:
             again = self._solved(active, self._counted, root.bound)
             if not isinstance(again, _Node):
                 return again
-            self._budget.report("pool", done=round_)
+            self.budget.report("pool", done=round_)
             less = len(again.active) < NUMBERS.fewer * len(root.active)
             stalled = 0 if less else stalled + 1
             root = again
@@ -406,7 +425,7 @@ class PoolSearch:
         binds = np.abs(root.relaxed.extra_duals) > NUMBERS.binding
         cuts = [cut for cut, row in zip(self._cuts, self._cut_rows, strict=True) if binds[row]]
         mixed = np.array([row for row in self._mixed_rows if binds[row]], np.int64)
-        matrix = csr_array(self._relaxation.extra.matrix[mixed][:, root.active].T)
+        matrix = csr_array(self._relaxation.extra[mixed][:, root.active].T)
         sides = self._relaxation.sides[mixed]
         self._numbers = self._numbers[root.active]
         self._begin(pool.only(root.active), cuts)
@@ -437,7 +456,7 @@ class PoolSearch:
             relaxed.weights,
             self._pool.coverage,
             known=self._cuts,
-            seed=self._options.seed + turn,
+            seed=self.options.seed + turn,
             **limits,
         )
 
@@ -464,15 +483,15 @@ class PoolSearch:
 
     def _decided(self, node: _Node) -> _Node | None:
         """Have a solver decide a node if it is small; return what is left to branch on."""
-        if self._solver is None or len(node.active) > self._few:
+        if self.solver is None or len(node.active) > self._few:
             return node
         if not len(node.active):
             return None
         is_counted = not self._plain and len(node.active) > NUMBERS.given_freely
         if is_counted and self._work >= self._most:
             return node
-        options = self._options
-        if self._is_limited:
+        options = self.options
+        if self.max_nodes is not None and not self._plain:
             # Its nodes take longer the more columns they have, with many the more so.
             many = len(node.active) / NUMBERS.long_nodes
             longer = max(1.0, 2.0 * many * max(1.0, many))
@@ -482,10 +501,10 @@ class PoolSearch:
         result, chosen = solve_integer(
             self._pool,
             node.active,
-            csr_array(self._relaxation.extra.matrix[rows][:, node.active].T),
+            csr_array(self._relaxation.extra[rows][:, node.active].T),
             self._relaxation.row_bounds(rows),
             self._best,
-            Mip(self._solver, options, self._budget),
+            Mip(self.solver, options, self.budget),
         )
         if is_counted:
             self._work += len(node.active) / NUMBERS.given_a_node
@@ -511,7 +530,7 @@ class PoolSearch:
             if lowest >= self._floor:
                 return None
             is_spent = self._iterations_of_nodes >= self._most_iterations
-            if is_spent or self._work >= self._most or self._budget.stop_reason() is not None:
+            if is_spent or self._work >= self._most or self.budget.stop_reason() is not None:
                 return lowest
             self._is_full = self._free < 0
             if self._is_full:
@@ -526,12 +545,12 @@ class PoolSearch:
             active = node.columns
             few = NUMBERS.few_types / len(self._pool.coverage)
             self._work += max(1.0, few if self._plain else len(active) / NUMBERS.light)
-            if self._asked is not None and self._nodes == self._asked[0]:
-                known = self._asked[1]()
+            if self.known_after is not None and self._nodes == self.known_after[0]:
+                known = self.known_after[1]() / self._unit
                 if known < self._best:
                     self._best, self._chosen = known, None
                     continue
-            self._budget.report("pool", done=self._nodes)
+            self.budget.report("pool", done=self._nodes)
             # The program stands at another node.
             self._relaxation.restart(node.start)
             again = self._solved(active, node.rows, bound)
@@ -575,7 +594,7 @@ class PoolSearch:
         """Return a node after one round of cuts, those that were switched off before new ones."""
         shares = np.zeros(len(self._pool.costs))
         shares[node.relaxed.columns] = node.relaxed.weights
-        excess = self._relaxation.extra.matrix @ shares - self._relaxation.sides
+        excess = self._relaxation.extra @ shares - self._relaxation.sides
         held = np.array(self._cut_rows + self._mixed_rows, np.int64)
         back = held[excess[held] > NUMBERS.broken]
         back = np.setdiff1d(back, self._relaxation.rows)
@@ -604,7 +623,7 @@ class PoolSearch:
 
     def _solved(self, active: Ints, rows: frozenset[int], bound: float) -> _Node | float | None:
         """Return a node after its relaxation; None if it is closed, its bound if time ended."""
-        relaxed = self._relaxation.solve(active, self._budget)
+        relaxed = self._relaxation.solve(active, self.budget)
         if relaxed is None:
             return bound
         return self._open(active, rows, relaxed, bound)
@@ -623,62 +642,9 @@ def _first_columns(pool: Pool, start: Ints | None) -> Ints:
     return np.concatenate([start, np.setdiff1d(cheapest, start)])
 
 
-def solve_pool(
-    pool: Pool,
-    *,
-    upper_bound: float,
-    cuts: Sequence[RankOneCut] = (),
-    start: Ints | None = None,
-    solver: str | None = "highs",
-    options: SolverOptions | None = None,
-    max_nodes: int | None = None,
-    max_iterations: int | None = None,
-    known_after: tuple[int, Callable[[], float]] | None = None,
-    memory: float | None = None,
-    budget: Budget | None = None,
-) -> PoolAnswer:
-    """Return the cheapest selection from a pool, if one costs less than a bound.
-
-    Every column of the pool has a member, and costs are finite. What costs as much as the upper
-    bound is not looked for: the loss of a known release, or a target.
-
-    The relaxation begins with some cuts, and with the columns of a start, such as those of a
-    master's optimum. The solver is for what is small; None to branch only. After the work of
-    `max_nodes` nodes of few columns, or `max_iterations` of the simplex method at nodes, the answer
-    is not complete; after the nodes of `known_after` a better upper bound is asked for. Of
-    `memory`, in bytes, cuts take what columns leave, and open nodes what both leave: where nothing
-    is left, the search goes on depth first and without new cuts, which takes longer and proves as
-    much.
-
-    The bound is that of the duals, lowered by what reduced costs below zero and rounding take from
-    it, not the value that the solver of the linear programs reports. The seed of the
-    options is of the cuts too: the same one gives the same answer, unless time ends it.
-    """
-    unit = _unit(pool.costs)
-    options = options or SolverOptions()
-    if known_after is not None:
-        nodes, known = known_after
-        known_after = nodes, lambda: known() / unit
-    upper, budget = upper_bound / unit, budget or Budget()
-    scaled = replace(pool, costs=pool.costs / unit)
-    search = PoolSearch(
-        scaled,
-        upper,
-        tuple(cuts),
-        solver,
-        options,
-        budget,
-        max_nodes,
-        max_iterations,
-        memory,
-        known_after,
-    )
-    answer = search.run(start)
-    value, bound = None, answer.bound * unit
-    if answer.chosen is not None:
-        value = pool.cost(answer.chosen)
-        bound = min(bound, value)
-    return replace(answer, value=value, bound=float(bound))
+def solve_pool(pool: Pool, **asked: Any) -> PoolAnswer:
+    """Return what a :class:`PoolSearch` finds; it says what is asked."""
+    return PoolSearch(pool, **asked).run()
 
 
 def _unit(costs: Floats) -> float:

@@ -103,14 +103,10 @@ class Pool:
         if np.abs(weights - amounts).max(initial=0.0) > INTEGRALITY:
             return None
         chosen = np.sort(np.repeat(columns, np.maximum(amounts, 0)))
-        return chosen if self.keeps(chosen) else None
-
-    def keeps(self, chosen: Ints) -> bool:
-        """Return whether columns, repeated, cover every type exactly, and are not too many."""
         if self.count_limit is not None and len(chosen) > self.count_limit:
-            return False
+            return None
         covered = np.asarray(self.incidence[chosen].sum(axis=0)).ravel()
-        return bool((covered == self.coverage).all())
+        return chosen if (covered == self.coverage).all() else None
 
     def cost(self, chosen: Ints) -> float:
         """Return the sum of the costs of columns."""
@@ -156,48 +152,6 @@ class Start:
     basis: Basis
 
 
-class FurtherRows:
-    """Rows of a pool beside the covering: (e, c) coefficients that grow without being copied."""
-
-    def __init__(self, columns: int) -> None:
-        self._columns, self._count = columns, 0
-        # Of one type, or each view of them would be a copy.
-        self._starts = np.zeros(1, np.int32)
-        self._indices, self._data = np.empty(0, np.int32), np.empty(0)
-        #: (c,) rows that each column is in.
-        self.held = np.zeros(columns, np.int64)
-
-    @property
-    def entries(self) -> int:
-        """Number of coefficients that are not 0."""
-        return int(self._starts[self._count])
-
-    @property
-    def matrix(self) -> csr_array:
-        """The (e, c) coefficients."""
-        end = self.entries
-        parts = (self._data[:end], self._indices[:end], self._starts[: self._count + 1])
-        return csr_array(parts, shape=(self._count, self._columns), copy=False)
-
-    def add(self, coefficients: csr_array) -> None:
-        """Add the (c, r) coefficients of rows; MemoryError where they are too many."""
-        new = csc_array(coefficients)
-        begin, count = self.entries, self._count + new.shape[1]
-        end = begin + new.nnz
-        if end > np.iinfo(np.int32).max:
-            raise MemoryError
-        if end > len(self._data):
-            # SciPy copies views of less than half of an array.
-            self._indices = np.resize(self._indices, 3 * end // 2)
-            self._data = np.resize(self._data, 3 * end // 2)
-        if count >= len(self._starts):
-            self._starts = np.resize(self._starts, 3 * count // 2 + 2)
-        self._indices[begin:end], self._data[begin:end] = new.indices, new.data
-        self._starts[self._count + 1 : count + 1] = begin + new.indptr[1:]
-        self._count = count
-        self.held += np.bincount(new.indices, minlength=self._columns)
-
-
 class PoolRelaxation:
     """The relaxation over a pool, as a program of few of its columns and of its further rows.
 
@@ -208,9 +162,11 @@ class PoolRelaxation:
     def __init__(self, pool: Pool, cutoff: float, simplex: Simplex | None = None) -> None:
         self._pool, self._cutoff = pool, cutoff
         self._simplex = simplex or Simplex()
-        #: The further rows, and (e,) their sides.
-        self.extra = FurtherRows(len(pool.costs))
+        #: Rows beside the covering: (e, c) coefficients, and (e,) sides.
+        self.extra = csr_array((0, len(pool.costs)))
         self.sides = np.empty(0)
+        # (c,) further rows that each column is in.
+        self._held = np.zeros(len(pool.costs), np.int64)
         self._is_least = np.empty(0, np.bool_)
         self._begin()
         if pool.count_limit is not None:
@@ -256,14 +212,16 @@ class PoolRelaxation:
         `coefficients` (c, r) are of every column of the pool, `sides` (r,) lower ones or upper.
         """
         first, count = len(self.sides), len(sides)
-        self.extra.add(coefficients)
+        new = csr_array(coefficients.T)
+        self.extra = csr_array(vstack([self.extra, new]))
+        self._held += np.bincount(new.indices, minlength=len(self._held))
         self.sides = np.concatenate([self.sides, sides])
         self._is_least = np.concatenate([self._is_least, np.full(count, least)])
         return np.arange(first, first + count)
 
     def hold_rows(self, rows: Ints) -> None:
         """Bring further rows, which are not in the program, into it."""
-        inside = csr_array(self.extra.matrix[rows][:, self._inside])
+        inside = csr_array(self.extra[rows][:, self._inside])
         matrix = csr_array(hstack([csr_array(self.sides[rows][:, None]), inside]))
         self._program.add_rows(matrix, *self.row_bounds(rows))
         self.rows = np.concatenate([self.rows, rows])
@@ -293,7 +251,7 @@ class PoolRelaxation:
         self._inside = np.concatenate([self._inside, columns])
         self._open = np.concatenate([self._open, np.ones(len(columns), np.bool_)])
         pool = self._pool
-        matrix = vstack([pool.incidence[columns].T, self.extra.matrix[self.rows][:, columns]])
+        matrix = vstack([pool.incidence[columns].T, self.extra[self.rows][:, columns]])
         self._program.add_columns(pool.costs[columns], csc_array(matrix))
 
     def mixed_integer_cuts(
@@ -308,7 +266,7 @@ class PoolRelaxation:
         nearest = np.argsort(-fraction, kind="stable")[:_SOURCES]
         broken = pool.marked(relaxed.columns[nearest[fraction[nearest] > _BROKEN]])
         multipliers = self._program.inverse_rows(np.append(False, broken[self._inside]))
-        further = self.extra.matrix[self.rows][:, active].T
+        further = self.extra[self.rows][:, active].T
         weights = np.zeros(len(pool.costs))
         weights[relaxed.columns] = relaxed.weights
         sides = np.concatenate([pool.coverage, self.sides[self.rows]])
@@ -334,7 +292,7 @@ class PoolRelaxation:
         """Return the optimum over columns of the pool; None without time."""
         pool = self._pool
         self.open_columns(active)
-        members, further = pool.incidence[active], self.extra.matrix
+        members, further = pool.incidence[active], self.extra
         roots = members.indices[members.indptr[:-1]]
         while True:
             found = self._program.solve(budget)
@@ -381,9 +339,7 @@ class PoolRelaxation:
         largest = pool.largest
         reach = largest * float(np.abs(duals).max(initial=0.0))
         reach += (
-            float(self.extra.held.max(initial=0))
-            * largest
-            * float(np.abs(extra_duals).max(initial=0.0))
+            float(self._held.max(initial=0)) * largest * float(np.abs(extra_duals).max(initial=0.0))
         )
         scale = float(np.abs(paid).sum()) + pool.most * (reach + pool.costliest)
         return float(paid.sum()) + missing - DUAL_ROUNDING * scale

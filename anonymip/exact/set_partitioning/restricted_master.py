@@ -99,14 +99,16 @@ class KnownColumns:
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """Duals of the master: (t,) of row types, (q,) of cuts, of the count, in units of the loss.
+    """Duals of the master: (t,) of row types, of the count, (q,) of cuts, in units of the loss.
 
-    Those of cuts and of the number of columns are at least 0.
+    Those of the number of columns and of cuts are at least 0. What is older than some cuts of the
+    master knows nothing of these.
     """
 
     duals: Floats
-    cuts: Floats
-    count: float
+    count: float = 0.0
+    cuts: Floats = field(default_factory=lambda: np.empty(0))
+    known: tuple[RankOneCut, ...] = ()  # the q cuts
 
     def mixed(self, other: Multipliers, share: float) -> Multipliers:
         """Return a share of these and the rest of others, which may know fewer cuts."""
@@ -114,15 +116,29 @@ class Multipliers:
         cuts[: len(other.cuts)] = other.cuts
         return Multipliers(
             share * self.duals + (1.0 - share) * other.duals,
-            share * self.cuts + (1.0 - share) * cuts,
             share * self.count + (1.0 - share) * other.count,
+            share * self.cuts + (1.0 - share) * cuts,
+            self.known,
         )
 
-    def terms(self, rules: Covering, sides: Floats) -> Floats:
-        """Return the terms of the bound of feasible duals, given the (q,) sides of cuts."""
+    @property
+    def paid_cuts(self) -> list[tuple[RankOneCut, float]]:
+        """The cuts that have a dual, with it."""
+        duals = zip(self.known, self.cuts.tolist(), strict=True)
+        return [(cut, dual) for cut, dual in duals if dual > 0]
+
+    def terms(self, rules: Covering) -> Floats:
+        """Return the terms of the bound of feasible duals."""
+        sides = right_sides(self.known, rules.coverage)
         return np.concatenate(
             [rules.sides * self.duals, -self.cuts * sides, [-self.count * rules.most]]
         )
+
+    def with_cuts(self, reduced: Floats, incidence: csr_array) -> Floats:
+        """Return (c,) reduced costs with what columns of a (c, t) incidence pay for cuts."""
+        if not self.known:
+            return reduced
+        return np.asarray(reduced + coefficients(self.known, incidence) @ self.cuts, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,11 +175,6 @@ class RestrictedMaster(Generic[Rules]):
         single = vstack([identity(rules.types), csc_array((len(lower) - rules.types, rules.types))])
         self._model.add_columns(np.full(rules.types, price), csc_array(single))
 
-    @property
-    def sides(self) -> Floats:
-        """(q,) what the cuts sum up to at most."""
-        return right_sides(self.cuts, self.rules.coverage).astype(np.float64)
-
     def add(self, columns: Columns) -> int:
         """Add the columns that are new, and return how many these are."""
         new = self.known.add(columns)
@@ -191,12 +202,7 @@ class RestrictedMaster(Generic[Rules]):
     def reduced_costs(self, multipliers: Multipliers, columns: Columns) -> Floats:
         """Return (c,) the reduced costs of columns."""
         reduced = columns.reduced_costs(multipliers.duals) + multipliers.count
-        # Duals that are older than some cuts know nothing of these.
-        known = self.cuts[: len(multipliers.cuts)]
-        if known:
-            incidence = columns.incidence(self.rules.types)
-            reduced = reduced + coefficients(known, incidence.T) @ multipliers.cuts
-        return np.asarray(reduced, np.float64)
+        return multipliers.with_cuts(reduced, columns.incidence(self.rules.types).T)
 
     def solve(self, budget: Budget) -> MasterPoint | None:
         """Return an optimal vertex; None if time ended."""
@@ -211,8 +217,9 @@ class RestrictedMaster(Generic[Rules]):
             shares=found.point[t:],
             multipliers=Multipliers(
                 np.minimum(duals[:t], self.rules.price),
-                np.maximum(-duals[own:], 0.0),
                 float(max(-duals[t], 0.0)) if self.rules.counted else 0.0,
+                np.maximum(-duals[own:], 0.0),
+                tuple(self.cuts),
             ),
             feasible=self.rules.may_leave_out or bool((found.point[:t] <= _USED).all()),
         )

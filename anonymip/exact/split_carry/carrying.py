@@ -103,21 +103,12 @@ def is_first(labels: Ints, begin: int, at: int) -> bool:
 
 
 @kernel
-def join_equal(
-    cells: WindowCells,
-    merged: bool,
-    places: Ints,
-    size: int,
-    labels: Ints,
-    joint: Ints,
-    marks: Ints,
-) -> None:
+def _join_equal(rule: CarryRule, places: Ints, size: int, labels: Ints, outcome: Outcome) -> None:
     """Give the classes numbers in the order of first appearance, those of equal cells the same.
 
-    If classes are not `merged`, each gets a number of its own. `labels`: of the window's rows, -1
-    for suppressed ones. `joint`: (>= size,) receives the numbers; `marks` is as large a workspace.
+    If the rule merges none, each gets a number of its own. `outcome.joint` receives the numbers.
     """
-    held = 0
+    held, joint, marks = 0, outcome.joint, outcome.marks
     for at in range(size):
         joint[at] = SUPPRESSED
         if labels[at] == SUPPRESSED:
@@ -127,13 +118,13 @@ def join_equal(
             continue
         # The first row of a class: marks hold the number that each class before it has got.
         found = -1
-        if merged:
+        if rule.merged:
             # The first rows of all classes that are different so far: at most one has equal cells.
             for other in range(at):
                 if (
                     labels[other] != SUPPRESSED
                     and is_first(joint, 0, other)
-                    and _are_equal(cells, places, size, labels, labels[other], labels[at])
+                    and _are_equal(rule.cells, places, size, labels, labels[other], labels[at])
                 ):
                     found = joint[other]
                     break
@@ -291,7 +282,7 @@ def divide_window(
     Complexity: O(s c m) for c classes of s rows in all, and O(c s^2 m) where sets are compared.
     """
     fixed = outcome.fixed
-    join_equal(rule.cells, rule.merged, places, size, labels, outcome.joint, outcome.marks)
+    _join_equal(rule, places, size, labels, outcome)
     # All rows are fixed until the rule says otherwise.
     for at in range(size):
         fixed[at] = outcome.joint[at]

@@ -9,7 +9,7 @@ import numpy as np
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import InputError, InvalidAssignment, LicenceLimit, NoSolution, SolverError
-from anonymip.exact.classes.best_classes import compiles, small_rules
+from anonymip.exact.classes.best_classes import small_rules
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.classes.set_search import new_small_work
 from anonymip.exact.classes.small import MAX_NODES, solve_small
@@ -117,7 +117,7 @@ class ClassLinks:
     """Solves the links of a chain, which goes on in place, one by one."""
 
     def __init__(self, problem: Problem, chain: Chain, options: ChainOptions, seed: int) -> None:
-        self._problem, self.chain, self._options, self._seed = problem, chain, options, seed
+        self._problem, self.chain, self.options, self._seed = problem, chain, options, seed
         #: That of column generation on the last link, where this is the link's bound.
         self.priced: Bound | None = None
         k = problem.k
@@ -135,7 +135,7 @@ class ClassLinks:
     @property
     def expected(self) -> int:
         """Number of links that are expected in all."""
-        return self._options.links_of(self.chain.n, self._problem.k)
+        return self.options.links_of(self.chain.n, self._problem.k)
 
     def advance(self, clock: ChainClock, amount: int) -> None:
         """Solve the next link. Raises InputError if the sub-solver cannot take the sub-problem."""
@@ -143,8 +143,7 @@ class ClassLinks:
 
     def solve_next(self, clock: ChainClock, found: Answer | None) -> None:
         """Solve the next link; `found` is what another engine found and could not prove."""
-        watch = Stopwatch()
-        chain, rule = self.chain, self._rule
+        watch, chain, rule = Stopwatch(), self.chain, self._rule
         carried = int(chain.cursor[CARRIED])
         budget = clock.budget_of_link()
         for chunks in range(1, _CHUNKS + 1):
@@ -182,7 +181,7 @@ class ClassLinks:
         part = self._part(places)
         if part is None:
             return None
-        if self._options.subsolver == EXACT:
+        if self.options.subsolver == EXACT:
             return self._solved_exactly(part, budget, found)
         return self._solved_by_model(part, budget)
 
@@ -206,13 +205,11 @@ class ClassLinks:
         if answer is not None and answer.proven:
             return replace(answer, reason="")
         start = self._start(part, budget)
-        if start is not None:
-            answer = _better(part, answer, start)
-        return answer
+        return answer if start is None else _better(part, answer, start)
 
     def _solved_by_model(self, part: Problem, budget: Budget | None) -> Answer | None:
         """Return what a solver finds from the start; the start if there is no time."""
-        options = self._options
+        options = self.options
         start = self._start(part, budget)
         if budget is None:
             if start is None:
@@ -391,8 +388,7 @@ class CompiledLinks(ClassLinks):
             MAX_NODES,
             amount,
         )
-        solved = chain.solved - before
-        seconds = watch.seconds
+        solved, seconds = chain.solved - before, watch.seconds
         if solved:
             chain.table[before : before + solved, SECONDS] = seconds / solved
         clock.spend(solved, seconds)
@@ -407,11 +403,3 @@ class CompiledLinks(ClassLinks):
         labels: Ints = self._work.labels[:size].copy()
         loss, bound = self._work.result.tolist()
         return Answer(labels, loss, bound, reason="cap")
-
-
-def links_of_classes(
-    problem: Problem, chain: Chain, options: ChainOptions, seed: int
-) -> ClassLinks:
-    """Return the links of a chain of classes: in the compiled loop where it knows the problem."""
-    by_loop = options.subsolver == EXACT and compiles(problem)
-    return (CompiledLinks if by_loop else ClassLinks)(problem, chain, options, seed)

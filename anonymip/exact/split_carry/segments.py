@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from anonymip.exact.split_carry.checkpoint import (
 from anonymip.exact.split_carry.links import (
     ChainClock,
     ClassLinks,
-    links_of_classes,
+    CompiledLinks,
     loss_of_labels,
 )
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
@@ -58,14 +57,6 @@ from anonymip.tolerances import LOSS_RELATIVE
 _COMPILED_ROWS = 24
 
 
-class SolvedBoundaries(NamedTuple):
-    """What became of the boundaries."""
-
-    labels: Ints  # (n,) class of the record at each place
-    solved: int  # boundaries looked at before the time ended
-    gained: int  # those whose classes changed for the better
-
-
 def solve_boundaries(
     problem: Problem,
     records: Ints,
@@ -75,13 +66,14 @@ def solve_boundaries(
     most: int,
     budget: Budget,
     seed: int = 0,
-) -> SolvedBoundaries:
+) -> tuple[Ints, int, int]:
     """Solve the classes around each boundary again, together, and take what loses less.
 
     `records`: (n,) the order. `labels`: (n,) class of the record at each place of the order; -1 for
     none. `boundaries`: places at which segments begin, without 0. `most`: most records of a
     sub-problem; the nearest class of either side belongs to it whatever its size. When the budget
-    ends, the boundaries left stay as they are.
+    ends, the boundaries left stay as they are. Returns the labels, how many boundaries were looked
+    at, and at how many the classes changed for the better.
 
     Classes join in the order of their record nearest to the boundary, as long as there is room. No
     loss rises. Complexity: O(n) for each of them, beside the sub-problems.
@@ -90,12 +82,12 @@ def solve_boundaries(
     gained = 0
     for solved, at in enumerate(boundaries):
         if budget.stop_reason() is not None:
-            return SolvedBoundaries(labels, solved, gained)
+            return labels, solved, gained
         budget.report("joining the chains", done=solved, total=len(boundaries))
         share = budget.share(1 / (len(boundaries) - solved))
         share.progress = None
         gained += _solved_again(problem, records, labels, _around(labels, at, most), share, seed)
-    return SolvedBoundaries(labels, len(boundaries), gained)
+    return labels, len(boundaries), gained
 
 
 def _around(labels: Ints, at: int, most: int) -> Ints:
@@ -124,10 +116,9 @@ def _solved_again(
         return False
     part = problem.replace(microdata=problem.microdata.take(records[places], as_part=True))
     try:
-        solved = solve_small(part, budget=budget, seed=seed)
+        found = np.asarray(solve_small(part, budget=budget, seed=seed).labels, np.int64)
     except NoSolution:
         return False
-    found = np.asarray(solved.labels, np.int64)
     loss, new = (loss_of_labels(part, np.arange(part.n), own) for own in (before, found))
     if new >= loss - LOSS_RELATIVE * abs(loss):
         return False
@@ -140,18 +131,16 @@ _SECONDS_A_STEP = 0.1
 _FIRST = 10
 
 
-def drive_chain(
-    links: ClassLinks, options: ChainOptions, budget: Budget, keeper: Keeper
-) -> Stopped | None:
+def drive_chain(links: ClassLinks, budget: Budget, keeper: Keeper) -> Stopped | None:
     """Solve the links of a chain that has not ended, and return why it stopped early, if it did.
 
     The time of the budget is shared out among those that are expected. The keeper is called between
     links, every tenth of a second or after each longer one.
     """
-    chain, expected = links.chain, links.expected
+    chain, options, expected = links.chain, links.options, links.expected
     clock = ChainClock(expected - chain.solved, budget, options.pass_time, options.link_time)
     amount, stopped = _FIRST, None
-    while not chain.done and stopped is None:
+    while not chain.done:
         stopped = budget.stop_reason()
         if stopped is not None:
             break
@@ -163,8 +152,7 @@ def drive_chain(
         amount = max(1, min(int((done - before) / seconds * _SECONDS_A_STEP), 4 * amount))
         keeper.notice()
         if done > before:
-            total = max(expected, done)
-            budget.report("solving links", done=done, total=total)
+            budget.report("solving links", done=done, total=max(expected, done))
     keeper.keep()
     return stopped
 
@@ -219,30 +207,31 @@ class Segment:
             # Before links are solved, and written over what the file has.
             raise self.checkpoint.damaged()
         if not chain.done:
-            links = links_of_classes(self.problem, chain, self.options, self.seed)
-            keeper = Keeper(self.checkpoint, chain, budget)
-            stopped = drive_chain(links, self.options, budget, keeper)
+            kind = CompiledLinks if self.in_loop else ClassLinks
+            links = kind(self.problem, chain, self.options, self.seed)
+            stopped = drive_chain(links, budget, Keeper(self.checkpoint, chain, budget))
             priced = links.priced
         cut = 0 if stopped is None else cut_rest(self.problem, chain)
         return SegmentRun(chain, stopped, cut, before, priced)
 
+    @property
+    def in_loop(self) -> bool:
+        """Whether the compiled loop knows its sub-problems."""
+        return self.options.subsolver == EXACT and compiles(self.problem)
+
     def part(self, number: int, begin: int, end: int) -> Segment:
         """Return the segment of some places of the order, with a checkpoint of its own."""
         kept = self.checkpoint
-        return replace(
-            self,
-            records=self.records[begin:end],
-            checkpoint=None if kept is None else kept.part(number),
-        )
+        own = None if kept is None else kept.part(number)
+        return replace(self, records=self.records[begin:end], checkpoint=own)
 
     def by_itself(self) -> Segment:
         """Return the segment with a table of its own records, so that less is sent elsewhere.
 
         Raises InputError if these records are no problem by themselves: they lack the diversity.
         """
-        part = self.problem.replace(
-            microdata=self.problem.microdata.take(self.records, as_part=True)
-        )
+        own = self.problem.microdata.take(self.records, as_part=True)
+        part = self.problem.replace(microdata=own)
         return replace(self, problem=part, records=np.arange(len(self.records)))
 
 
@@ -281,17 +270,12 @@ def run_segments(
         whole.part(number, begin, end)
         for number, (begin, end) in enumerate(pairwise([0, *ends]), start=1)
     ]
-    in_processes = whole.options.subsolver != EXACT or not compiles(whole.problem)
-    if in_processes and workers > 1:
+    if not whole.in_loop and workers > 1:
         # With tables of their own, if all of them can have one: some may lack the diversity.
         with suppress(InputError):
             segments = [segment.by_itself() for segment in segments]
     runs = run_side_by_side(
-        segments,
-        budget,
-        jobs=workers,
-        in_processes=in_processes,
-        phase="solving links",
+        segments, budget, jobs=workers, in_processes=not whole.in_loop, phase="solving links"
     )
     stopped = next((run.stopped for run in runs if run.stopped is not None), None)
     sums = whole.problem.compiled.aggregate == "sum"
@@ -301,7 +285,7 @@ def run_segments(
     most = (whole.options.S + 1) * whole.problem.k
     if compiles(whole.problem):
         most = max(most, _COMPILED_ROWS)
-    joined = solve_boundaries(
+    chain.labels[:], solved, gained = solve_boundaries(
         whole.problem,
         whole.records,
         chain.labels,
@@ -310,17 +294,15 @@ def run_segments(
         budget=budget,
         seed=whole.seed,
     )
-    chain.labels[:] = joined.labels
     reason = budget.stop_reason()
-    if joined.solved < len(ends) - 1:
+    if solved < len(ends) - 1:
         stopped = stopped or reason
     # Boundaries that were cut short are solved again by a run that goes on.
     if stopped is None and reason is None and whole.checkpoint is not None:
         whole.checkpoint.write(arrays_of(chain))
         remove_parts(whole.checkpoint.path)
     remark = (
-        f"{len(ends)} chains joined at {len(ends) - 1} boundaries, "
-        f"{joined.gained} of them for the better"
+        f"{len(ends)} chains joined at {len(ends) - 1} boundaries, {gained} of them for the better"
     )
     cut, before = sum(run.cut for run in runs), sum(run.before for run in runs)
     return SegmentRun(chain, stopped, cut, before), (remark,)

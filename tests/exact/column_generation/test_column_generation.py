@@ -46,7 +46,6 @@ from anonymip.exact.trust import is_too_fine
 from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.recodings import KK, EquivalenceClasses, Freeform
 from anonymip.runtime.budget import Progress
-from anonymip.runtime.kernels import Stopwatch
 from anonymip.status import Stopped
 from tests import profiles
 from tests.brute_force import Column, Rules, least_cost_of_classes
@@ -456,7 +455,7 @@ def test_covers_of_census(n: int, k: int, optimum: float) -> None:
 def test_columns_that_leave_rows_uncovered_are_no_release() -> None:
     """A solver of integer programs may round costs of 1e12 away and leave a row out."""
     problem = Problem(census(6, 3, seed=1), 2)
-    run = Run(problem, column_rules(problem), Stopwatch())
+    run = Run(problem, column_rules(problem))
     columns = Columns(np.array([0, 2, 4]), np.array([0, 1, 2, 3], np.int32), np.ones(2))
     assert not run.offer_columns(columns, np.array([1, 1]))
     assert run.incumbent is None

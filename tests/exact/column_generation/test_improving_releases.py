@@ -20,12 +20,10 @@ from anonymip.exact.column_generation.improving_releases import (
 )
 from anonymip.exact.column_generation.pricing import Master, SearchedColumns, solve_relaxation
 from anonymip.exact.column_generation.run import Run
-from anonymip.exact.column_generation.settings import WORK, Settings
+from anonymip.exact.column_generation.settings import WORK
 from anonymip.heuristics.classes.initial import initial
 from anonymip.heuristics.freeform.ring import ring
 from anonymip.recodings import EquivalenceClasses, Freeform
-from anonymip.runtime.kernels import Stopwatch
-from anonymip.solvers import SolverOptions
 
 RECODINGS = [EquivalenceClasses(), EquivalenceClasses(suppression=True), Freeform()]
 
@@ -108,7 +106,7 @@ def test_a_poor_release_is_improved(
     """One region of a small table is all of it, and its best release the optimum."""
     problem = Problem(census(n, 5, 3), 3, recoding)
     start = (ring if isinstance(recoding, Freeform) else initial)(problem)
-    run = Run(problem, column_rules(problem), Stopwatch())
+    run = Run(problem, column_rules(problem))
     run.offer(start.assignment)
     prices, master = SearchedColumns(run.rules), Master(run.rules, start.objective / n)
     master.add(columns_of(run.rules, start.assignment))
@@ -125,11 +123,10 @@ def test_as_much_is_not_done_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of the steps improve a poor release until one gains nothing; then only more is done."""
     problem = Problem(census(90, 5, 3), 3)
     start = initial(problem)
-    run = Run(problem, column_rules(problem), Stopwatch())
+    run = Run(problem, column_rules(problem))
     run.offer(start.assignment)
     prices, master = SearchedColumns(run.rules), Master(run.rules, start.objective / problem.n)
-    settings = Settings("highs", SolverOptions(), 0.0, WORK["normal"], False)
-    improver = Improver(run, settings, prices, master, Budget())
+    improver = Improver(run, prices, master)
     while improver.perturb(None, 0.1):
         pass
     assert run.loss < start.objective

@@ -96,10 +96,10 @@ def test_every_round_proves_a_bound(
     rng = np.random.default_rng(0)
     for spread in (0.0, 0.2, 1.0):
         duals = value / rules.sides.sum() * (1 + spread * rng.standard_normal(rules.types))
-        asked = Multipliers(duals, np.empty(0), 0.1 * rules.counted)
-        priced = listed.best(asked, [], below=0.0, max_nodes=None, budget=Budget())
+        asked = Multipliers(duals, 0.1 * rules.counted)
+        priced = listed.best(asked, below=0.0, max_nodes=None, budget=Budget())
         assert priced.least is not None
-        centre = repaired(rules, asked, np.empty(0), priced.least)
+        centre = repaired(rules, asked, priced.least)
         assert centre.bound <= value
         feasible = centre.multipliers
         reduced = listed.columns.reduced_costs(feasible.duals) + feasible.count
