@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from anonymip.assignments import Classes
-from anonymip.errors import (
-    AnonymipError,
-    InputError,
-    InvalidAssignment,
-    NoSolution,
-    SolverError,
-)
+from anonymip.errors import AnonymipError, InputError, InvalidAssignment, NoSolution, SolverError
 from anonymip.exact.classes.small import solve_small
 from anonymip.exact.warm_starts import begin_freeform
 from anonymip.heuristics.freeform.nearest_sets import nearest_sets

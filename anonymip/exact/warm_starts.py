@@ -25,18 +25,16 @@ def find_start(
     seed: int,
     budget: Budget,
     *,
-    heuristics_ask: Problem | None = None,
     best: bool = True,
     passing: tuple[type[AnonymipError], ...] = (NoSolution,),
 ) -> tuple[Solution | None, list[str]]:
     """Return the solution to start from, and remarks; None if there is none.
 
     `name`: of a heuristic; ``"best"``: the best of all; or ``"none"``. `given`: assignment to start
-    from instead. `heuristics`: by name. `seed, budget`: of the heuristics. `heuristics_ask`: a
-    problem whose releases are those of `problem` too, for heuristics that know no other. `best`:
-    whether ``"best"`` is a name. `passing`: errors by which a heuristic may fail where the model
-    does not: others are raised. Raises InputError if there is no such start; InvalidAssignment if
-    the assignment given breaks a rule.
+    from instead. `heuristics`: by name. `seed, budget`: of the heuristics. `best`: whether
+    ``"best"`` is a name. `passing`: errors by which a heuristic may fail where the model does not:
+    others are raised. Raises InputError if there is no such start; InvalidAssignment if the
+    assignment given breaks a rule.
     """
     known = [*(["best"] if best else []), "none", *heuristics]
     if name not in known:
@@ -45,11 +43,10 @@ def find_start(
         return Solution.of(problem, given, method="start"), []
     if name == "none":
         return None, []
-    asked = problem if heuristics_ask is None else heuristics_ask
     found = []
     for heuristic in heuristics.values() if name == "best" else [heuristics[name]]:
         try:
-            found.append(heuristic(asked, seed=seed, budget=budget))
+            found.append(heuristic(problem, seed=seed, budget=budget))
         except passing:
             continue
     if not found:
@@ -70,20 +67,12 @@ def begin_freeform(
     `given`: cover to start from instead. `seed, budget`: of the heuristics. Raises InputError if
     there is no such start; InvalidAssignment if the cover given breaks a rule.
     """
-    regular = problem
-    if not isinstance(problem.recoding, Freeform):
-        regular = problem.replace(recoding=Freeform())
-    found, remarks = find_start(
-        problem,
-        name,
-        given,
-        _covers(),
-        seed,
-        budget,
-        heuristics_ask=regular,
-        # Some look at no rules, and some at no degrees; the model does.
-        passing=(NoSolution, InputError),
-    )
+    is_regular = isinstance(problem.recoding, Freeform)
+    regular = problem if is_regular else problem.replace(recoding=Freeform())
+    asked = problem if given is not None else regular
+    # Some heuristics look at no rules, and some at no degrees; the model does.
+    passing = (NoSolution, InputError)
+    found, remarks = find_start(asked, name, given, _covers(), seed, budget, passing=passing)
     if found is not None and given is None:
         best = _lowered(regular, found, seed, budget) if name == "best" else found
         return Solution.of(problem, best.assignment, method="start"), []

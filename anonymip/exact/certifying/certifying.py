@@ -150,26 +150,24 @@ def _split(
     sets, cuts = relaxed.left, relaxed.cuts
     enough = (goal + 1) / sets.table.scale
     best: tuple[Counter[int], int] | None = None
-    best_sides: list[Vertex] = []
+    best_sides: list[tuple[Sequence[Split], Vertex]] = []
     best_score = (-np.inf, -np.inf)
     for subset, most in _candidates(relaxed):
         sides = []
         for at_most in (True, False):
-            vertex = solve_over(sets, (*splits, (subset, most, at_most)), cuts, budget)
+            own = (*splits, (subset, most, at_most))
+            vertex = solve_over(sets, own, cuts, budget)
             if vertex is None:
                 return None
-            sides.append(vertex)
-        low, high = sorted(min(side.value, enough) for side in sides)
+            sides.append((own, vertex))
+        low, high = sorted(min(vertex.value, enough) for _, vertex in sides)
         if (low, high) > best_score:
             best, best_sides, best_score = (subset, most), sides, (low, high)
         if low >= enough:
             break
     if best is None:
         return None
-    return best, [
-        proven_by(sets, (*splits, (*best, at_most)), cuts, vertex, goal)
-        for at_most, vertex in zip((True, False), best_sides, strict=True)
-    ]
+    return best, [proven_by(sets, own, cuts, vertex, goal) for own, vertex in best_sides]
 
 
 def _candidates(relaxed: Relaxed) -> list[tuple[Counter[int], int]]:
@@ -364,7 +362,10 @@ def make_certificate(
     release = None if solution is None else _release(solution)
     loss = None if release is None else Fraction(table.release_loss(release), table.scale)
     if loss is not None and solution is not None:
-        _refuse_other_loss(float(loss), solution)
+        value, scale = solution.objective, abs(solution.problem.unavoidable)
+        if not same_loss(float(loss), value, scale) and abs(float(loss) - value) > LOSS_ABSOLUTE:
+            known_as = f"{float(loss)!r} in exact numbers, and {value!r} in floats"
+            raise _faulty(f"the release loses {known_as}")
     assert known.duals is not None
     with budget.catching_interrupts():
         pools = Pools(problem, table)
@@ -391,10 +392,7 @@ def make_certificate(
     try:
         check(content)
     except (Rejected, RecursionError) as reason:
-        raise AnonymipError(
-            f"the checker rejects the certificate: {reason}",
-            remedy="This is an error of the program; please report it",
-        ) from None
+        raise _faulty(f"the checker rejects the certificate: {reason}") from None
     seconds = time.perf_counter() - started
     found = None if solution is None else _with_certified(solution, bound, known.duals, seconds)
     return Certificate(content, loss, bound, found, seconds)
@@ -424,15 +422,8 @@ def _release(solution: Solution) -> list[list[int]]:
     return [assignment.of_record(record).tolist() for record in range(assignment.n)]
 
 
-def _refuse_other_loss(loss: float, solution: Solution) -> None:
-    scale = abs(solution.problem.unavoidable)
-    if not same_loss(loss, solution.objective, scale) and (
-        abs(loss - solution.objective) > LOSS_ABSOLUTE
-    ):
-        raise AnonymipError(
-            f"the release loses {loss!r} in exact numbers, and {solution.objective!r} in floats",
-            remedy="This is an error of the program; please report it",
-        )
+def _faulty(message: str) -> AnonymipError:
+    return AnonymipError(message, remedy="This is an error of the program; please report it")
 
 
 def _root(table: Table, proof: DualProof, pools: Pools, budget: Budget) -> dict[str, Any]:

@@ -18,15 +18,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonymip.exact.classes.exact_cover import cheapest_cover, sort_found
 from anonymip.exact.classes.set_search import (
     RowSets,
     Simplex,
     SmallRules,
     SmallWork,
+    cheapest_cover,
     enter_row,
     list_sets,
     rank_types,
+    sort_found,
 )
 from anonymip.objectives.kernels.class_loss import (
     ClassState,
@@ -40,10 +41,7 @@ from anonymip.objectives.kernels.class_loss import (
 from anonymip.objectives.kernels.growing_sets import losses_with
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
-from anonymip.recodings.rules.diversity_counts import (
-    diversity_rule,
-    rows_are_diverse,
-)
+from anonymip.recodings.rules.diversity_counts import diversity_rule, rows_are_diverse
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.tolerances import DUAL_ROUNDING, VISIBLE_SLACK

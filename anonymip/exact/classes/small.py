@@ -17,14 +17,14 @@ from anonymip.enumeration import ClusterSets
 from anonymip.enumeration.merging import loss_scale
 from anonymip.errors import InputError, NoSolution
 from anonymip.exact.classes.best_classes import PROVEN, compiles, small_rules, solve_rows
-from anonymip.exact.classes.exact_cover import (
+from anonymip.exact.classes.set_search import (
     CoverSearch,
     FoundSets,
     Packing,
     cheapest_cover,
+    new_small_work,
     pack_counts,
 )
-from anonymip.exact.classes.set_search import new_small_work
 from anonymip.exact.priced_sets import priced_sets
 from anonymip.exact.warm_starts import find_start
 from anonymip.heuristics.classes.greedy_search import greedy_search
@@ -129,9 +129,8 @@ def _solve_compiled(problem: Problem, budget: Budget, max_nodes: int) -> SmallRe
         return SmallResult(release.labels, loss, None, False, "rounding")
     if proven:
         return SmallResult(release.labels, loss, loss, True, None)
-    stopped = budget.stop_reason()
+    stopped, bound = budget.stop_reason(), min(float(work.result[1]), loss)
     reason = "max_nodes" if stopped is None else stopped.value
-    bound = min(float(work.result[1]), loss)
     return SmallResult(release.labels, loss, bound, False, reason)
 
 

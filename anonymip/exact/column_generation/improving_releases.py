@@ -357,7 +357,7 @@ def dive(master: Master, prices: Prices, budget: Budget, share: float = 0.5) -> 
     try:
         complete = _dive(kept, prices, budget)
     finally:
-        kept.free()
+        master.require(np.zeros_like(kept.times))
     if not complete:
         return None
     columns = master.known.all()
@@ -427,10 +427,6 @@ class _Kept:
             budget=budget,
         )
         return bool(self.master.add(priced))
-
-    def free(self) -> None:
-        """Let the master use the columns as it likes again."""
-        self.master.require(np.zeros_like(self.times))
 
 
 def _completed(rules: ColumnRules, columns: Columns, times: Ints) -> Assignment | None:

@@ -209,7 +209,8 @@ class Proof:
             )
             proof = dual_proof(rules, centre.multipliers)
             if proof is not None:
-                proof = replace(proof, pool=_named(rules, found, target))
+                records = rules.rows.first[found.types]
+                proof = replace(proof, pool=ColumnPool(target, found.starts, records))
             self._take(answer, found, target, proof, compared)
             is_last = share >= 1.0 or target >= run.loss
             by_solver = answer.complete and answer.by_solver is not None
@@ -353,8 +354,3 @@ def _singles(rules: ColumnRules) -> Columns:
         return Columns.none()
     types = np.arange(rules.types, dtype=np.int32)
     return Columns(np.arange(rules.types + 1), types, np.full(rules.types, rules.price))
-
-
-def _named(rules: ColumnRules, columns: Columns, target: float) -> ColumnPool:
-    """Return a pool by records."""
-    return ColumnPool(target, columns.starts, rules.rows.first[columns.types])

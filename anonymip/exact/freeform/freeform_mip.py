@@ -31,13 +31,6 @@ from anonymip.solution import Bound, Solution, under_assumptions
 from anonymip.status import Stopped
 
 _FORMULATIONS = ("auto", "freeform", "assignment", "set-cover")
-#: Choices of the model of the paper that nobody needs to ask for.
-_DEFAULTS: dict[str, object] = {
-    "own_record": "fixed",
-    "ranges": "bounds",
-    "integer_ends": True,
-    "strengthened": True,
-}
 
 #: How much longer a node of the MIP of the paper takes than one of other models of its size: with
 #: k = 3 it took 11 to 22 ms at 12 records, 230 ms at 20; of the worst record's loss a third of it.
@@ -119,7 +112,7 @@ def freeform_mip(
         "integer_ends": integer_ends,
         "strengthened": strengthened,
     }
-    if formulation == "auto" and choices != _DEFAULTS:
+    if formulation == "auto" and [*choices.values()] != ["fixed", "bounds", True, True]:
         formulation = "freeform"
     if formulation in ("auto", "assignment"):
         obstacle = pair_obstacle(problem)
@@ -140,13 +133,11 @@ def freeform_mip(
     asked = choices if formulation == "freeform" else {}
     run.describe(formulation=formulation, **asked, warm_start=warm_start)
     kept = run.kept_without_time(size)
-    if kept is not None:
-        return kept
-    if formulation == "set-cover":
+    if kept is None and formulation == "set-cover":
         columns = _priced(problem, incumbent, run.budget)
         return run.solve_by_sets(formulation, columns, "sets")
-    summed = problem.compiled.aggregate == "sum"
-    kept = run.kept_without_effort(size, node=_NODE if summed else _NODE_OF_MAXIMUM)
+    node = _NODE if problem.compiled.aggregate == "sum" else _NODE_OF_MAXIMUM
+    kept = kept or run.kept_without_effort(size, node=node)
     if kept is not None:
         return kept
     trust = TrustOfLosses.of(problem, formulation)
@@ -195,10 +186,8 @@ def _assigned(
     # Every record covers itself and its partner.
     cover: Assignment = Cover.of(np.stack([np.arange(problem.n), partners], axis=1))
     if start is not None:
-        losses = [
-            problem.compiled.total(problem.recoding.describe(problem, one), one)
-            for one in (cover, start)
-        ]
+        described = [problem.recoding.describe(problem, one) for one in (cover, start)]
+        losses = list(map(problem.compiled.total, described, (cover, start)))
         if losses[1] < losses[0]:
             cover = start
             trace.append("the start is better")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from anonymip.errors import InputError, NoSolution, argument
@@ -85,6 +83,10 @@ class LevelLattice:
         #: What each place loses at least, one axis an attribute; infinite where no release is
         #: allowed.
         self.bounds = self._least.copy()
+        #: The places that were judged, the best of them, and its loss.
+        self.judged: set[Place] = set()
+        self.best: Place | None = None
+        self.loss = np.inf
 
     def _add_terms(self) -> None:
         """Fill in what every place loses by its generalization alone.
@@ -147,7 +149,23 @@ class LevelLattice:
         else:
             np.maximum(self.bounds[below], self._least[below] + surplus, out=self.bounds[below])
         self.bounds[place] = loss
+        self.judged.add(place)
+        if loss < self.loss:
+            self.best, self.loss = place, loss
         return loss
+
+    def settle(self, place: Place) -> None:
+        """Exclude a place by one above it, the highest of a chain that can, or judge it."""
+        chain = self.chain(place)
+        low, high = 0, len(chain) - 1
+        while low <= high:
+            middle = (low + high) // 2
+            if chain[middle] not in self.judged:
+                self.judge(chain[middle])
+            if self.bounds[place] >= self.loss:
+                low = middle + 1
+            else:
+                high = middle - 1
 
     def chain(self, place: Place) -> list[Place]:
         """Return places from one upwards, each one level of one attribute above the last.
@@ -253,77 +271,45 @@ def full_domain(problem: Problem, *, budget: Budget | None = None, seed: int = 0
        Optimal K-Anonymity, PASSAT 2012.
     """
     watch, budget = Stopwatch(), budget or Budget()
-    search = _Search(LevelLattice(problem))
-    lattice, stopped = search.lattice, Stopped.OPTIMAL
-    search.judge(lattice.top)
+    lattice, stopped = LevelLattice(problem), Stopped.OPTIMAL
+    lattice.judge(lattice.top)
     while True:
         place = lattice.lowest()
         least = float(lattice.bounds[place])
-        if least >= search.loss:
+        if least >= lattice.loss:
             break
         reason = budget.stop_reason()
         if reason is not None:
             stopped = reason
             break
-        search.settle(place)
+        lattice.settle(place)
         budget.report(
             "searching the lattice of levels",
-            done=len(search.judged),
-            incumbent=search.loss if search.best is not None else None,
+            done=len(lattice.judged),
+            incumbent=lattice.loss if lattice.best is not None else None,
             bound=least if np.isfinite(least) else None,
         )
     recoding = problem.recoding
     assert isinstance(recoding, FullDomain)
-    if search.best is None and stopped is Stopped.OPTIMAL:
+    if lattice.best is None and stopped is Stopped.OPTIMAL:
         raise NoSolution(
             f"no levels leave at most {recoding.limit(problem.n)} records to be suppressed",
             remedy="Allow more suppressed records, or ask for less diversity",
         )
-    if search.best is None:
+    if lattice.best is None:
         raise NoSolution(
             f"no levels were found before the search stopped ({stopped.value})",
             remedy="Give it more time",
         )
-    size, least = int(np.prod(lattice.shape)), min(least, search.loss)
+    size, least = int(np.prod(lattice.shape)), min(least, lattice.loss)
     seconds = watch.seconds
     bound = Bound(least, "full-domain", "argument", seconds) if np.isfinite(least) else None
     return Solution.of(
         problem,
-        recoding.assignment(problem, lattice.levels(search.best)),
+        recoding.assignment(problem, lattice.levels(lattice.best)),
         method="full-domain",
         bound=bound,
         stopped=stopped,
         seconds=seconds,
-        trace=(f"{len(search.judged):,} of {size:,} combinations of levels were judged",),
+        trace=(f"{len(lattice.judged):,} of {size:,} combinations of levels were judged",),
     )
-
-
-@dataclass(eq=False)
-class _Search:
-    """The best place so far."""
-
-    lattice: LevelLattice
-    best: Place | None = None
-    loss: float = np.inf
-    judged: set[Place] = field(default_factory=set)
-
-    def judge(self, place: Place) -> None:
-        """Judge a place, once."""
-        if place in self.judged:
-            return
-        self.judged.add(place)
-        loss = self.lattice.judge(place)
-        if loss < self.loss:
-            self.best, self.loss = place, loss
-
-    def settle(self, place: Place) -> None:
-        """Exclude a place by one above it, the highest of a chain that can, or judge it."""
-        chain = self.lattice.chain(place)
-        low, high = 0, len(chain) - 1
-        while low <= high:
-            middle = (low + high) // 2
-            self.judge(chain[middle])
-            if self.lattice.bounds[place] >= self.loss:
-                low = middle + 1
-            else:
-                high = middle - 1

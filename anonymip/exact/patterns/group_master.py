@@ -285,9 +285,11 @@ def triple_bound(
     and ends at a bound that is enough.
     """
     program = duals.program
-    groups = _first(duals, amounts, budget)
-    if groups is None:
+    most = int(program.star_cost * duals.unit * 2**GROUPS.coarsest)
+    found, _ = GroupPrices(duals).cheapest(most, GROUPS.first, budget)
+    if found is None:
         return None
+    groups = joined(program, found, groups_of(duals, amounts))
     single = program.counts == 1
     master = RestrictedMaster(covering(program, program.counts), program.star_cost)
     master.add(as_columns(program, groups))
@@ -391,13 +393,6 @@ def amounts_of(duals: PatternDuals, groups: RecordGroups, times: Ints) -> Ints:
     amounts = np.zeros(len(keys), np.int64)
     np.add.at(amounts, order[np.searchsorted(keys[order], wanted)], times[group])
     return amounts
-
-
-def _first(duals: PatternDuals, amounts: Ints, budget: Budget) -> RecordGroups | None:
-    """Return the groups of least reduced cost, and those of a release."""
-    most = int(duals.program.star_cost * duals.unit * 2**GROUPS.coarsest)
-    found, _ = GroupPrices(duals).cheapest(most, GROUPS.first, budget)
-    return None if found is None else joined(duals.program, found, groups_of(duals, amounts))
 
 
 def joined(program: PatternProgram, one: RecordGroups, other: RecordGroups) -> RecordGroups:

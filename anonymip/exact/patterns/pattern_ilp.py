@@ -262,18 +262,16 @@ def with_most_rows(
     model.formulation = "pattern-strong"
     set_start(model, solution.assignment)
     ask_for_rows(model, solution.objective)
-    found = solution
+    found = finer = solution
     try:
         result = solve_model(
             model, solver, replace(options, relative_gap=0.0), start=True, budget=budget
         )
-        finer = found
         if result.values is not None:
             finer = Solution.of(problem, read(model), method=solution.method)
     except FAILURES as failure:
-        return found, [
-            f"{_rows_found(found, before)}; the most are not known: {what_failed(failure)}"
-        ]
+        rows = _rows_found(found, before)
+        return found, [f"{rows}; the most are not known: {what_failed(failure)}"]
     if len(finer.sizes) > len(found.sizes) and _as_good(finer, solution):
         found = retold(solution, problem, finer.assignment, bound=solution.bound)
     rows = _rows_found(found, before)

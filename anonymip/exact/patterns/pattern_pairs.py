@@ -372,8 +372,12 @@ class _Search:
                 if cutoff < everything:
                     value = min(value, pairs.bound + cutoff)
             if not self.own.settings.solver_options:
+                losses = np.append(pairs.cheapest, [pairs.unpaired, pairs.suppressed])
+                slack = slack_of(losses[np.isfinite(losses)], self.own.problem.n)
                 try:
-                    self._hold_against_releases(value, best)
+                    for known in (best, self.own.cheap_release()):
+                        if known is not None:
+                            refuse_refuted(str(self.named), value, known.objective, slack, known)
                 except RefutedClaim as claim:
                     return self._without_solver(claim, best), Stopped.ERROR, None
                 proven = Bound(value, f"pairs and triples with {result.solver}", "solver")
@@ -388,15 +392,6 @@ class _Search:
                 return best, Stopped.GAP, proven
             # More groups, or fewer: without the costliest a solver's bound is trusted farther.
             cutoff = needed
-
-    def _hold_against_releases(self, claimed: float, best: Solution | None) -> None:
-        """Raise RefutedClaim if a release that is known or found soon is below a bound."""
-        pairs = self.pairs
-        losses = np.append(pairs.cheapest, [pairs.unpaired, pairs.suppressed])
-        slack = slack_of(losses[np.isfinite(losses)], self.own.problem.n)
-        for known in (best, self.own.cheap_release()):
-            if known is not None:
-                refuse_refuted(str(self.named), claimed, known.objective, slack, known)
 
     def _without_solver(self, failure: BaseException, best: Solution | None) -> Solution:
         """Return the best release that is known when the solver fails."""

@@ -70,16 +70,6 @@ class Pool:
         """(c,) how often a selection can hold each column."""
         return often_at_most(self.incidence, self.coverage)
 
-    @cached_property
-    def largest(self) -> float:
-        """The most members of a column."""
-        return float(self.sizes.max(initial=0))
-
-    @cached_property
-    def costliest(self) -> float:
-        """The largest cost of a column, without its sign."""
-        return float(np.abs(self.costs).max(initial=0.0))
-
     def only(self, columns: Ints) -> Pool:
         """Return the pool of some columns, by number."""
         return replace(
@@ -336,12 +326,13 @@ class PoolRelaxation:
             pool.most * float(negative.min(initial=0.0)), float(negative @ pool.limits[active])
         )
         paid = np.concatenate([pool.coverage * duals, self.sides * extra_duals])
-        largest = pool.largest
+        largest = float(pool.sizes.max(initial=0))
+        costliest = float(np.abs(pool.costs).max(initial=0.0))
         reach = largest * float(np.abs(duals).max(initial=0.0))
         reach += (
             float(self._held.max(initial=0)) * largest * float(np.abs(extra_duals).max(initial=0.0))
         )
-        scale = float(np.abs(paid).sum()) + pool.most * (reach + pool.costliest)
+        scale = float(np.abs(paid).sum()) + pool.most * (reach + costliest)
         return float(paid.sum()) + missing - DUAL_ROUNDING * scale
 
 

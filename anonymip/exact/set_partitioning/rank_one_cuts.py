@@ -160,14 +160,11 @@ class RankOneCut:
     types: tuple[int, ...]
     divisor: int
 
-    def right_side(self, coverage: Ints) -> int:
-        """Return floor(b(T) / d), given (t,) how often each type is covered."""
-        return int(coverage[list(self.types)].sum()) // self.divisor
-
 
 def right_sides(cuts: Sequence[RankOneCut], coverage: Ints) -> Ints:
-    """Return (q,) the right side of every cut."""
-    return np.array([cut.right_side(coverage) for cut in cuts], np.int64)
+    """Return (q,) floor(b(T) / d) of every cut, given (t,) how often each type is covered."""
+    sides = [int(coverage[list(cut.types)].sum()) // cut.divisor for cut in cuts]
+    return np.array(sides, np.int64)
 
 
 def coefficients(cuts: Sequence[RankOneCut], incidence: csr_array) -> csr_array:

@@ -62,7 +62,6 @@ class KnownColumns:
     def __init__(self) -> None:
         self._places: dict[bytes, int] = {}
         self._costs: list[float] = []
-        self._parts: list[Columns] = []
         self._all = Columns.none()
 
     def __len__(self) -> int:
@@ -81,8 +80,7 @@ class KnownColumns:
                 self._costs.append(cost)
                 new[column] = True
         added = columns.only(new)
-        if len(added):
-            self._parts.append(added)
+        self._all = self._all.and_also(added)
         return added
 
     def place(self, members: Codes) -> int | None:
@@ -91,9 +89,6 @@ class KnownColumns:
 
     def all(self) -> Columns:
         """Return all columns in the order in which they were added."""
-        for part in self._parts:
-            self._all = self._all.and_also(part)
-        self._parts = []
         return self._all
 
 

@@ -15,6 +15,7 @@ from anonymip.assignments import SUPPRESSED
 from anonymip.exact.classes.best_classes import PROVEN as SOLVED
 from anonymip.exact.classes.best_classes import labelled_loss, solve_rows
 from anonymip.exact.classes.set_search import SmallRules, SmallWork
+from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.state import (
     BOUND,
     CARRIED,
@@ -238,26 +239,16 @@ def new_outcome(rule: CarryRule, most: int) -> Outcome:
     return Outcome.of_sizes(most=most, counts=new_counts(rule.diversity))
 
 
-def carry_rule(
-    problem: Problem,
-    records: Ints,
-    *,
-    boundary: int,
-    new: int = 0,
-    rows: int = 0,
-    least: bool = False,
-    accepted: int = 0,
-    cheapest: bool = False,
-) -> CarryRule:
+def carry_rule(problem: Problem, records: Ints, options: ChainOptions) -> CarryRule:
     """Return the rule for a problem whose records come in the given order."""
     return CarryRule(
         problem.k,
-        new,
-        rows,
-        boundary,
-        least,
-        accepted,
-        cheapest,
+        options.S * problem.k,
+        options.fixed,
+        options.boundary or problem.k,
+        options.carry == "least",
+        options.accepted_of(problem.k),
+        options.prefer == "loss",
         problem.compiled.tier != "members",
         window_cells(problem, records),
         diversity_rule(problem.diversity, problem.microdata).of_rows(records),

@@ -253,9 +253,7 @@ class Checkpoint:
         """
         options = f"{self._fingerprint.options}, part {number}"
         return Checkpoint(
-            part_path(self.path, number),
-            self._fingerprint._replace(options=options),
-            resume=True,
+            part_path(self.path, number), self._fingerprint._replace(options=options), resume=True
         )
 
     def _refuse_foreign(self, header: dict[str, Any]) -> None:

@@ -120,17 +120,7 @@ class ClassLinks:
         self._problem, self.chain, self.options, self._seed = problem, chain, options, seed
         #: That of column generation on the last link, where this is the link's bound.
         self.priced: Bound | None = None
-        k = problem.k
-        self._rule = carry_rule(
-            problem,
-            chain.records,
-            boundary=options.boundary or k,
-            new=options.S * k,
-            rows=options.fixed,
-            least=options.carry == "least",
-            accepted=options.accepted_of(k),
-            cheapest=options.prefer == "loss",
-        )
+        self._rule = carry_rule(problem, chain.records, options)
 
     @property
     def expected(self) -> int:

@@ -71,17 +71,12 @@ class ChainOptions:
             value: Any = getattr(self, name)
             whole = isinstance(value, Integral) and not isinstance(value, bool)
             if not whole or not least <= value <= _MOST:
-                raise InputError(
-                    f"option {name} of split-carry is {value!r}", remedy=f"Give {what}"
-                )
+                raise self._refused(name, f"Give {what}")
             object.__setattr__(self, name, int(value))
         seconds: Any = self.link_time
         number = isinstance(seconds, Real) and not isinstance(seconds, bool)
         if not number or not 0.0 <= float(seconds) < inf:
-            raise InputError(
-                f"option link_time of split-carry is {seconds!r}",
-                remedy="Give the seconds that a link has at most, or 0",
-            )
+            raise self._refused("link_time", "Give the seconds that a link has at most, or 0")
         object.__setattr__(self, "link_time", float(seconds))
         for name, known in (
             ("carry", _CARRIES),
@@ -92,9 +87,7 @@ class ChainOptions:
             if name == "subsolver" and value not in known:
                 known = (EXACT, "auto", *formulations_of("classes", installed=True))
             if value not in known:
-                raise InputError(
-                    f"option {name} of split-carry is {value!r}", remedy=f"Use {', '.join(known)}"
-                )
+                raise self._refused(name, f"Use {', '.join(known)}")
         for name, why in (
             ("accept", "fixed classes are only counted in windows of one size"),
             ("prefer", "classes are only preferred in windows of one size"),
@@ -104,18 +97,23 @@ class ChainOptions:
                     f"option {name} of split-carry without the option fixed: {why}",
                     remedy=f"Give fixed as well, or leave {name} out",
                 )
-        if self.fixed and self.boundary:
-            raise InputError(
-                "options fixed and boundary of split-carry together: windows of one size have no "
-                "boundary",
-                remedy="Leave one of them out",
-            )
-        if self.fixed and self.carry != "classes":
-            raise InputError(
-                "options fixed and carry of split-carry together: in windows of one size it is "
-                "counted what is fixed, not what is carried over",
-                remedy="Leave one of them out",
-            )
+        for name, default, why in (
+            ("boundary", 0, "windows of one size have no boundary"),
+            (
+                "carry",
+                "classes",
+                "in windows of one size it is counted what is fixed, not what is carried over",
+            ),
+        ):
+            if self.fixed and getattr(self, name) != default:
+                raise InputError(
+                    f"options fixed and {name} of split-carry together: {why}",
+                    remedy="Leave one of them out",
+                )
+
+    def _refused(self, name: str, remedy: str) -> InputError:
+        value = getattr(self, name)
+        return InputError(f"option {name} of split-carry is {value!r}", remedy=remedy)
 
     def refuse_unfit(self, k: int) -> None:
         """Refuse windows in which there is nothing to choose.

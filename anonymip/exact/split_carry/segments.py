@@ -24,12 +24,7 @@ from anonymip.exact.split_carry.checkpoint import (
     remove_parts,
     resumed,
 )
-from anonymip.exact.split_carry.links import (
-    ChainClock,
-    ClassLinks,
-    CompiledLinks,
-    loss_of_labels,
-)
+from anonymip.exact.split_carry.links import ChainClock, ClassLinks, CompiledLinks, loss_of_labels
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.state import (
     CARRIED,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -248,34 +249,19 @@ def _finished(
         ended = "interrupted" if stopped is Stopped.INTERRUPT else "time ended"
         what = f": {cut:,} of {chain.n:,} records were cut in their order"
         trace.append(ended + (what if chain.solved else " before the first link"))
-    may_suppress = problem.may_suppress
-    unassigned = int(np.count_nonzero(labels == SUPPRESSED))
-    if cut or (unassigned and not may_suppress):
-        if unassigned and not may_suppress:
-            trace.append(
-                f"{unassigned:,} records fit no class of their windows: repaired at the end"
-            )
-        return finish(
-            problem,
-            labels,
-            _METHOD,
-            watch,
-            budget=budget,
-            stopped=stopped,
-            options=options,
-            seed=seed,
-            trace=tuple(trace),
-        )
-    return Solution.of(
-        problem,
-        Classes(labels),  # type: ignore[arg-type]
-        method=_METHOD,
-        stopped=stopped or Stopped.HEURISTIC,
-        options=options,
-        seconds=watch.seconds,
-        seed=seed,
-        trace=tuple(trace),
-    )
+    lost = 0 if problem.may_suppress else int(np.count_nonzero(labels == SUPPRESSED))
+    if lost:
+        trace.append(f"{lost:,} records fit no class of their windows: repaired at the end")
+    told: dict[str, Any] = {
+        "stopped": stopped or Stopped.HEURISTIC,
+        "options": options,
+        "seed": seed,
+        "trace": tuple(trace),
+    }
+    if cut or lost:
+        return finish(problem, labels, _METHOD, watch, budget=budget, **told)
+    classes = Classes(labels)  # type: ignore[arg-type]
+    return Solution.of(problem, classes, method=_METHOD, seconds=watch.seconds, **told)
 
 
 def remarks_on_links(table: Floats) -> list[str]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-import anonymip.exact.patterns.neighbourhoods as neighbourhoods
+import anonymip.exact.patterns.components as components
 from anonymip import Stopped
 from anonymip.bounds.patterns.pattern_duals import (
     PatternDuals,
@@ -21,7 +21,14 @@ from anonymip.bounds.patterns.pattern_duals import (
     pattern_program,
 )
 from anonymip.bounds.patterns.pattern_lagrangian import ascend
-from anonymip.exact.patterns.components import amounts_by_duals, greedy_amounts
+from anonymip.exact.patterns.components import (
+    Search,
+    _freed,
+    amounts_by_duals,
+    greedy_amounts,
+    improve_nearby,
+    places_of,
+)
 from anonymip.exact.patterns.group_master import (
     GroupPrices,
     RestrictedAnswer,
@@ -31,7 +38,6 @@ from anonymip.exact.patterns.group_master import (
     solve_groups,
     triple_bound,
 )
-from anonymip.exact.patterns.neighbourhoods import Search, _freed, improve_nearby, places_of
 from anonymip.exact.patterns.proof import prove
 from anonymip.exact.set_partitioning import rank_one_cuts, restricted_master
 from anonymip.exact.set_partitioning.restricted_master import Mip
@@ -186,8 +192,8 @@ def test_a_solver_that_denies_the_known_release_is_refused() -> None:
         with pytest.raises(RefutedClaim, match="liar 1 calls"):
             solve_groups(duals, amounts, own, triples, mip)
         with pytest.raises(RefutedClaim, match="liar 1 calls"):
-            neighbourhoods.solve_restricted(duals, amounts > 0, amounts, mip)
-        assert neighbourhoods.solve_restricted(duals, amounts > 0, None, mip).bound == np.inf
+            components.solve_restricted(duals, amounts > 0, amounts, mip)
+        assert components.solve_restricted(duals, amounts > 0, None, mip).bound == np.inf
 
 
 def test_rounding_is_no_success() -> None:
@@ -200,9 +206,9 @@ def test_rounding_is_no_success() -> None:
         return RestrictedAnswer(amounts, None, "none")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neighbourhoods, "BY_GROUPS", Search((180, 180), 1, 3.0, costly=True))
-        patch.setattr(neighbourhoods, "solve_groups", as_it_was)
-        patch.setattr(neighbourhoods, "loss_of", lambda *_: next(losses))
+        patch.setattr(components, "BY_GROUPS", Search((180, 180), 1, 3.0, costly=True))
+        patch.setattr(components, "solve_groups", as_it_was)
+        patch.setattr(components, "loss_of", lambda *_: next(losses))
         own, budget = groups_of(duals, before), Budget.of(1.0)
         after = improve_nearby(duals, before, Mip(budget=budget), groups=own)
     assert after is before

@@ -72,13 +72,12 @@ def test_the_worst_triple_is_found(types: int, size: int, repeat: int) -> None:
         weights = fractional_point(columns, coverage, rng)
         cuts = [cut for cut in separate(csr_array(columns), weights, coverage) if cut.divisor == 2]
         triples = [RankOneCut(t, 2) for t in combinations(range(types), 3)]
-        excess = [dense(t, columns) @ weights - t.right_side(coverage) for t in triples]
+        excess = [dense(t, columns) @ weights - right_sides([t], coverage)[0] for t in triples]
         if max(excess) > 0.03:
             broken += 1
             first = cuts[0]
-            assert dense(first, columns) @ weights - first.right_side(coverage) == pytest.approx(
-                max(excess)
-            )
+            (side,) = right_sides([first], coverage)
+            assert dense(first, columns) @ weights - side == pytest.approx(max(excess))
     assert broken > 2
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from anonymip import SSE, Classes, Problem
 from anonymip.exact.split_carry.carrying import CarryRule, carry_rule, divide_window, new_outcome
+from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.state import OPEN
 from tests.brute_force import Column, Rules
 from tests.random_problems import LOSSES, Case, tables
@@ -42,10 +43,15 @@ def fixed_classes(
     return [int(label) for label in outcome.fixed]
 
 
+def rule_of(problem: Problem, **choices: Any) -> CarryRule:
+    """Return the rule for the records of a problem in their order."""
+    return carry_rule(problem, np.arange(problem.n), ChainOptions())._replace(**choices)
+
+
 def numbers(values: Sequence[int], k: int, **choices: Any) -> CarryRule:
     """Return the rule for rows of one number each."""
     case = Case((Column(tuple(values), integer=True),), k, LOSSES["gcp"])
-    return carry_rule(case.problem(), np.arange(len(values)), **choices)
+    return rule_of(case.problem(), **choices)
 
 
 def test_a_class_off_the_boundary_stays() -> None:
@@ -81,19 +87,14 @@ def test_equal_sets_and_equal_nodes_are_equal_cells() -> None:
     """Sets are compared by their values, nodes by themselves and not by the leaves below."""
     values = ("p", "q", "q", "p", "p", "r", "r", "q")
     as_sets = Case((Column(values, False, as_set=True),), 2, LOSSES["gcp"]).problem()
-    rule = carry_rule(as_sets, np.arange(8), boundary=2)
+    rule = rule_of(as_sets, boundary=2)
     # {p, q}, {p, q}, {p, r}, {q, r}: the first two are one, and lie before the boundary.
     assert fixed_classes(rule, [0, 0, 1, 1, 2, 2, 3, 3]) == [0, 0, 0, 0, 1, 1, -2, -2]
-    assert fixed_classes(replace_boundary(rule, 6), [0, 0, 1, 1, 2, 2, 3, 3])[:4] == [0, 0, -2, -2]
+    assert fixed_classes(rule._replace(boundary=6), [0, 0, 1, 1, 2, 2, 3, 3])[:4] == [0, 0, -2, -2]
     paths = (("p", "*"), ("q", "*"), ("r", "*"))
     nodes = Case((Column(values, False, paths=paths),), 2, LOSSES["hierarchy"]).problem()
-    rule = carry_rule(nodes, np.arange(8), boundary=2)
+    rule = rule_of(nodes, boundary=2)
     assert fixed_classes(rule, [0, 0, 1, 1, 2, 2, 3, 3]) == [0] * 6 + [-2] * 2
-
-
-def replace_boundary(rule: CarryRule, boundary: int) -> CarryRule:
-    """Return the rule with another boundary."""
-    return rule._replace(boundary=boundary)
 
 
 def test_least_carries_what_exceeds_k() -> None:
@@ -132,7 +133,7 @@ def test_the_rest_of_a_class_is_diverse() -> None:
     sensitive = (tuple("xxxyyy" + "xyxyxy"),)
     rules = Rules(sensitive, Fraction(2), 1)
     case = Case((Column((1,) * 12, integer=True),), 3, LOSSES["gcp"], rules=rules)
-    rule = carry_rule(case.problem(), np.arange(12), boundary=1)
+    rule = rule_of(case.problem(), boundary=1)
     # One class of 12: without the last 3 it has x five times of nine.
     assert fixed_classes(rule, [0] * 12) == [-2] * 12
     assert fixed_classes(rule, [0] * 6 + [1] * 6) == [0] * 6 + [-2] * 6
@@ -165,7 +166,7 @@ def test_the_rule_is_that_of_the_paper(window: tuple[Problem, list[int], int]) -
     """Written a second time, from what is published for each row."""
     problem, labels, boundary = window
     n, k = problem.n, problem.k
-    rule = carry_rule(problem, np.arange(n), boundary=boundary)
+    rule = rule_of(problem, boundary=boundary)
     answer = fixed_classes(rule, labels)
     joint = joint_classes(problem, labels)
     expected: list[int] = list(joint)
@@ -184,9 +185,8 @@ def test_what_is_fixed_is_a_release(
     """Whatever the variant: classes of at least k rows, and never all 2k rows or more go on."""
     problem, labels, boundary = window
     n, k = problem.n, problem.k
-    rule = carry_rule(
+    rule = rule_of(
         problem,
-        np.arange(n),
         boundary=boundary,
         least=data.draw(st.booleans()),
         accepted=data.draw(st.integers(0, 2)),
@@ -225,6 +225,6 @@ def test_losses_of_members_keep_equal_cells_apart(boundary: int) -> None:
     """Where a loss looks at members, joining classes of equal ends would cost."""
     case = Case((Column((1, 2, 4, 1, 3, 4), integer=True),), 3, LOSSES["gcp"])
     problem = case.problem().replace(objective=SSE())
-    rule = carry_rule(problem, np.arange(6), boundary=boundary)
+    rule = rule_of(problem, boundary=boundary)
     first = [0] * 3 if boundary <= 3 else [-2] * 3
     assert fixed_classes(rule, [0, 0, 0, 1, 1, 1]) == [*first, -2, -2, -2]

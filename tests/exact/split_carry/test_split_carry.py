@@ -46,7 +46,7 @@ def run(problem: Problem, *, compiled: bool = True, **options: Any) -> ChainRun:
     """Run a chain with the given options, or its links one by one."""
     if compiled:
         return run_chain(problem, ChainOptions(**options))
-    with mock.patch("anonymip.exact.split_carry.links.compiles", return_value=False):
+    with mock.patch("anonymip.exact.split_carry.segments.compiles", return_value=False):
         return run_chain(problem, ChainOptions(**options))
 
 
