@@ -33,8 +33,8 @@ from anonymip.heuristics.local_search.moves import (
     take_in,
 )
 from anonymip.heuristics.local_search.trials import (
+    TrialsWork,
     hand_over,
-    new_trials_work,
     trials_step,
     weight_of,
 )
@@ -222,7 +222,7 @@ class _Rounds:
         # Limits have no part in the points of the row types.
         tables, first = problem.compiled.tables, self.state.records[self.state.first[:-1]]
         self._points = embedding(tables, kernel_rows(problem.microdata, tables, first))
-        self._work = new_move_work(self.state.rules, problem.n, len(self.state.current.sizes))
+        self._work = new_move_work(self.state.rules, self.state.current, problem.n)
 
     @property
     def changed(self) -> bool:
@@ -269,6 +269,7 @@ class _Rounds:
             notes=np.zeros((room, 4), np.int64), old_losses=np.zeros(room)
         )
         self.state = replace(self.state, current=current)
+        self._work = self._work._replace(current=current)
         random = self._random
         widest = ITERATED.widest * self.state.rules.k
         room_visited = 0 if visited is None else ITERATED.visited
@@ -294,13 +295,24 @@ class _Rounds:
                 living = self.state.living()
                 among = np.union1d(middles, living[current.following[current.head[living]] < 0])
             near = self._neighbours(among, ITERATED.neighbours)
-            trials = new_trials_work(
-                *(self._points, near, middles, largest, lenders, random, widest, room_visited)
+            count, d = max(ITERATED.trials, len(middles)), self._points.shape[1]
+            drawn = random.normal(size=(count, d)), random.random((count, 3))
+            trials = TrialsWork.of_sizes(
+                rows=ITERATED.most * widest,
+                widest=widest,
+                room=room_visited,
+                points=self._points,
+                neighbours=near,
+                middles=middles,
+                largest=largest,
+                lenders=lenders,
+                draws=np.concatenate(drawn, axis=1),
+                most=ITERATED.most,
             )
             left = 1.0 - self._work.steps[0] / steps
             self._stopped = self._in_steps(
                 *(trials_step, trials, widest, heat * mean * left),
-                total=len(trials.draws),
+                total=count,
                 phase="trials",
                 first=10,
             )
@@ -350,10 +362,10 @@ class _Rounds:
         self, kernel: Callable[..., int], *work: Any, total: int, phase: str, first: int
     ) -> Stopped | None:
         """Run a kernel on the classes until all is done, the effort spent or the time over."""
-        state, cursor = self.state, np.zeros(1, np.int64)
+        cursor = np.zeros(1, np.int64)
 
         def step(amount: int) -> int:
-            done = kernel(state.rules, state.current, self._work, *work, cursor, amount)
+            done = kernel(self._work, *work, cursor, amount)
             return total if self._spent else int(done)
 
         return run_in_steps(step, total, self._budget, phase, first=first)
@@ -421,12 +433,12 @@ class _Rounds:
         state = self.state
         if not state.rules.summed or np.isinf(state.rules.suppression_price):
             return
-        suppress_costly(state.rules, state.current, self._work)
+        suppress_costly(self._work)
         row_types = np.flatnonzero(state.current.suppressed)
         living = state.living()
         centres = centres_of(self._points, state.current, living)
         near = nearest_classes(centres, living, self._points[row_types], _NEIGHBOURS)
-        take_in(state.rules, state.current, self._work, row_types, near)
+        take_in(self._work, row_types, near)
 
     def _lenders(self) -> Ints:
         """Return (types, d) types with a surplus near each type; -1 for none."""
