@@ -8,17 +8,14 @@ import numpy as np
 
 from anonymip.errors import InputError
 from anonymip.graphs.weighted.light_factors import cycles_of, lightest_two_factor
-from anonymip.heuristics.approximation.guarantees import claim, guide, is_binary, loss_obstacle
+from anonymip.heuristics.approximation.guarantees import concluded, guide, is_binary, loss_obstacle
 from anonymip.heuristics.approximation.nearest_rows import all_distances
-from anonymip.heuristics.growing.batch_growth import cut_in_order
-from anonymip.heuristics.growing.repair import finish
 from anonymip.objectives.kernels.class_loss import kernel_rows
-from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.solution import Bound, Solution
+from anonymip.solution import Solution
 from anonymip.tolerances import LOSS_RELATIVE
 
 #: The matrix of all distances, and the flow on it, of more records would take too long.
@@ -95,24 +92,14 @@ def two_factor(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
             value, source = fsum(sure), "second nearest neighbours"
             if (cycles := factor * max(0.0, float(found.least))) >= value:
                 value, source = cycles, f"{factor:g} x lightest 2-factor"
-            bound = Bound(value * (1.0 - LOSS_RELATIVE), source, "argument", watch.seconds)
-    if (labels < 0).any():
-        cut_in_order(labels, find_order(problem, "variance", Budget()), 3, 0)
+            bound = value * (1.0 - LOSS_RELATIVE), source
     told, lacks = "2 times the optimum: binary table", None
     if not problem.compiled.has_tables or not is_binary(problem):
         lacks = "the table is not binary"
     elif not is_lightest:
         lacks = "the 2-factor is not proven lightest"
-    solution = finish(
-        problem,
-        labels,
-        "two-factor",
-        watch,
-        budget=budget,
-        stopped=stopped,
-        trace=(claim(problem, stopped, told, lacks=lacks, everyone=True),),
-    )
-    return solution if bound is None else solution.with_bound(bound)
+    given = problem, labels, "two-factor", watch, budget, stopped
+    return concluded(*given, factor=told, lacks=lacks, everyone=True, bound=bound)
 
 
 def _cut(problem: Problem, cycle: Ints, labels: Ints, classes: int) -> int:
