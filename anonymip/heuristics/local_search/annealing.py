@@ -80,20 +80,17 @@ def near_types(points: Floats) -> Codes:
 
 
 @kernel
-def _open_pair(
-    work: MoveWork, annealing: AnnealingWork, widest: int, first: int, near: int
-) -> bool:
-    """Show the classes of two types; return whether these are two, and a row may change places."""
-    rules, current = work.rules, work.current
-    one, other = annealing.home[first], annealing.home[near]
+def _open_pair(work: MoveWork, one: int, other: int, widest: int, first: int) -> bool:
+    """Show two classes; return whether a row of a type of the first one may change places."""
+    current = work.current
     if one == other or one < 0 or other < 0:
         return False
     for label in (one, other):
         mixed = current.head[label] >= 0 and current.following[current.head[label]] >= 0
         if current.sizes[label] == 0 or (mixed and current.sizes[label] > widest):
             return False
-    show_class(rules, current, work.one, one)
-    show_class(rules, current, work.other, other)
+    show_class(work.rules, current, work.one, one)
+    show_class(work.rules, current, work.other, other)
     # Of a type with copies in several classes, this one may have none left.
     held = False
     for at in range(work.one.totals[0]):
@@ -166,9 +163,9 @@ def anneal_step(
         work.steps[0] += _WEIGHT
         first = int(draws[at, 0] * types)
         near = annealing.near[first, int(draws[at, 1] * annealing.near.shape[1])]
-        if not _open_pair(work, annealing, widest, first, near):
-            continue
         one, other = home[first], home[near]
+        if not _open_pair(work, one, other, widest, first):
+            continue
         old = part_of(rules, current.sizes[one], current.losses[one])
         old += part_of(rules, current.sizes[other], current.losses[other])
         share = heat[0] * np.exp(cooling * work.steps[0] / work.steps[1])

@@ -32,12 +32,7 @@ from anonymip.heuristics.local_search.moves import (
     sweep_step,
     take_in,
 )
-from anonymip.heuristics.local_search.trials import (
-    TrialsWork,
-    hand_over,
-    trials_step,
-    weight_of,
-)
+from anonymip.heuristics.local_search.trials import TrialsWork, hand_over, trials_step, weight_of
 from anonymip.objectives.kernels.class_loss import KernelRows, kernel_rows
 from anonymip.objectives.language.tables import LossTables, exact_losses, whole_loss
 from anonymip.problem import Problem
@@ -149,8 +144,12 @@ def improve_classes(
     `effort`: what ends the moves. `trials`: steps of the trials that follow.
     """
     rounds = _Rounds(problem, labels, budget, seed)
+    clock = rounds.state.current.cursor[CLOCK]
     stopped, remark = rounds.move(effort)
-    found = rounds.state.labels() if rounds.changed else np.asarray(labels, np.int64)
+    found = np.asarray(labels, np.int64)
+    if rounds.state.current.cursor[CLOCK] > clock:
+        # Rows of one type are not distinguished for nothing.
+        found = rounds.state.labels()
     if trials and stopped is None:
         found, stopped, told = iterate_classes(
             problem, found, steps=trials, budget=budget, seed=seed
@@ -215,7 +214,6 @@ class _Rounds:
         self.state = CurrentRelease.of(problem, labels)
         self.done = 0
         self._n = problem.n
-        self._started = int(self.state.current.cursor[CLOCK])
         self._budget = budget
         self._stopped: Stopped | None = None
         self._random = np.random.default_rng(seed)
@@ -223,11 +221,6 @@ class _Rounds:
         tables, first = problem.compiled.tables, self.state.records[self.state.first[:-1]]
         self._points = embedding(tables, kernel_rows(problem.microdata, tables, first))
         self._work = new_move_work(self.state.rules, self.state.current, problem.n)
-
-    @property
-    def changed(self) -> bool:
-        """Whether anything was done: rows of one type are not distinguished for nothing."""
-        return int(self.state.current.cursor[CLOCK]) > self._started
 
     @property
     def _spent(self) -> bool:
@@ -443,12 +436,10 @@ class _Rounds:
     def _lenders(self) -> Ints:
         """Return (types, d) types with a surplus near each type; -1 for none."""
         current, points = self.state.current, self._points
-        if not self.state.rules.borrows:
-            return np.full((len(points), 0), -1, np.int64)
         surpluses = np.unique(current.surplus[current.surplus >= 0])
         surpluses = surpluses[current.sizes[surpluses] > self.state.rules.k]
         surpluses = surpluses[current.following[current.head[surpluses]] < 0]
-        if not len(surpluses):
+        if not self.state.rules.borrows or not len(surpluses):
             return np.full((len(points), 0), -1, np.int64)
         row_types = current.types[current.head[surpluses]]
         return nearest_classes(points[row_types], row_types, points, ITERATED.lenders)
