@@ -73,20 +73,13 @@ class _Sharing(Packed):
 
 
 def share_rows(
-    packed: PackedRows,
-    order: Ints,
-    counts: Ints,
-    k: int,
-    budget: Budget,
-    *,
-    single: bool,
-    diverse: Problem | None = None,
+    problem: Problem, packed: PackedRows, order: Ints, counts: Ints, single: bool, budget: Budget
 ) -> tuple[Ints, Stopped | None]:
     """Return the pattern of each row, -1 for rows that are left, and why it stopped early.
 
-    Patterns are looked at in `order`, and each serves the rows that `k` records share; a `single`
-    one serves one output row: the one of the most records, the first among equals. Under a
-    diversity `diverse` is the problem, and the rows are its records. Complexity: O(p t) time and
+    Patterns are looked at in `order`, and each serves the rows that k records share, `counts` of
+    each row; a `single` one serves one output row: the one of the most records, the first among
+    equals. Under a diversity the rows are the records of the problem. Complexity: O(p t) time and
     O(t) memory: rows leave as they get their pattern.
     """
     t = len(counts)
@@ -96,7 +89,7 @@ def share_rows(
         packed=packed,
         order=order,
         counts=counts,
-        k=k,
+        k=problem.k,
         single=single,
         left=np.arange(t),
         state=np.array([t, 0, counts.sum()], np.int64),
@@ -104,12 +97,12 @@ def share_rows(
 
     def step(amount: int) -> int:
         until = min(len(order), int(work.state[_DONE]) + amount)
-        if diverse is None:
+        if problem.diversity is None:
             _share(work, until)
         else:
             while work.state[_DONE] < until:
-                _share_diversely(work, diverse)
-        return len(order) if work.state[_RECORDS] < k else int(work.state[_DONE])
+                _share_diversely(work, problem)
+        return len(order) if work.state[_RECORDS] < problem.k else int(work.state[_DONE])
 
     stopped = run_in_steps(step, len(order), budget, "sharing patterns")
     return work.pattern_of, stopped
