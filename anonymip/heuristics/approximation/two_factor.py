@@ -115,22 +115,19 @@ def _cut(problem: Problem, cycle: Ints, labels: Ints, classes: int) -> int:
         )
         for size in (3, 4, 5)
     }
-    best, best_sizes, best_first = np.inf, [0], 0
     # One of five neighbours begins a class.
-    for first in range(5):
-        total, sizes = _cheapest_cut(length, first, losses)
-        if total < best:
-            best, best_sizes, best_first = total, sizes, first
-    at = best_first
-    for size in best_sizes:
+    _, at, sizes = min(_cheapest_cut(length, first, losses) for first in range(5))
+    for size in sizes:
         labels[np.take(cycle, range(at, at + size), mode="wrap")] = classes
         classes += 1
         at += size
     return classes
 
 
-def _cheapest_cut(length: int, first: int, losses: dict[int, Floats]) -> tuple[float, list[int]]:
-    """Return loss and class sizes of the cheapest cut of a cycle that begins at `first`."""
+def _cheapest_cut(
+    length: int, first: int, losses: dict[int, Floats]
+) -> tuple[float, int, list[int]]:
+    """Return loss, beginning and class sizes of the cheapest cut of a cycle that begins there."""
     cost = [0.0] + [np.inf] * length
     last = [0] * (length + 1)
     for end in range(3, length + 1):
@@ -144,4 +141,4 @@ def _cheapest_cut(length: int, first: int, losses: dict[int, Floats]) -> tuple[f
     while end > 0:
         sizes.append(last[end])
         end -= last[end]
-    return cost[length], sizes[::-1]
+    return cost[length], first, sizes[::-1]
