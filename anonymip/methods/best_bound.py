@@ -44,34 +44,6 @@ def best_bound(
     effort: str | None = None,
     budget: Budget | None = None,
 ) -> Bound | None:
-    """Return the best lower bound within reach, as :func:`bound_of_any_number` does.
-
-    A limit of suppression is kept by a price: see :mod:`anonymip.heuristics.growing.raised_price`.
-    """
-    budget = budget or Budget()
-    settings: dict[str, Any] = {"method": method, "effort": effort, "budget": budget}
-    free = with_price(problem, 0.0) if problem.is_capped else problem
-    found = bound_of_any_number(free, releases, known=known, ladder=ladder, **settings)
-    if not problem.is_capped or problem.compiled.aggregate != "sum":
-        return found
-    raised = _raised_price(problem, releases)
-    if not raised or budget.stop_reason() is not None:
-        return found
-    priced = bound_of_any_number(with_price(problem, raised), (), **settings)
-    both = [found, None if priced is None else bound_within_limit(problem, raised, priced)]
-    return max(filter(None, both), key=lambda bound: bound.value, default=None)
-
-
-def bound_of_any_number(
-    problem: Problem,
-    releases: Sequence[Solution] = (),
-    *,
-    known: Bound | None = None,
-    ladder: Ladder | None = None,
-    method: str | None = None,
-    effort: str | None = None,
-    budget: Budget | None = None,
-) -> Bound | None:
     """Return the best lower bound within reach; None if no argument holds.
 
     `releases`: known releases, which help the linear program. `known`: the combinatorial bound, if
@@ -86,14 +58,39 @@ def bound_of_any_number(
 
     The linear program over all sets of records is above every combinatorial bound but for its
     rounding, which matters where nothing is lost: then nearest neighbours prove it. Where it is not
-    tried, or not solved within the effort, what comes between is computed too.
+    tried, or not solved within the effort, what comes between is computed too. A limit of
+    suppression is kept by a price: see :mod:`anonymip.heuristics.growing.raised_price`.
     """
     budget = budget or Budget()
     effort = check_effort(effort, limited=budget.deadline is not None)
-    tried = effort
+    free = with_price(problem, 0.0) if problem.is_capped else problem
     if method is not None:
-        refuse_unfit(_bounding(method), problem)
-        tried = _LARGEST
+        refuse_unfit(_bounding(method), free)
+    settings = effort if method is None else _LARGEST, effort, budget
+    found = _bound_of_any_number(free, releases, known, ladder, *settings)
+    if not problem.is_capped or problem.compiled.aggregate != "sum":
+        return found
+    raised = _raised_price(problem, releases)
+    if not raised or budget.stop_reason() is not None:
+        return found
+    priced = _bound_of_any_number(with_price(problem, raised), (), None, None, *settings)
+    both = [found, None if priced is None else bound_within_limit(problem, raised, priced)]
+    return max(filter(None, both), key=lambda bound: bound.value, default=None)
+
+
+def _bound_of_any_number(
+    problem: Problem,
+    releases: Sequence[Solution],
+    known: Bound | None,
+    ladder: Ladder | None,
+    tried: str,
+    effort: str,
+    budget: Budget,
+) -> Bound | None:
+    """Return the best bound where any number may be suppressed.
+
+    `tried`: effort on whose largest tables the linear program is tried.
+    """
     if ladder is not None and (ladder.ended or not may_be_bounded(problem, tried)):
         known = ladder.climb(budget)
     cut = method is None and is_cut(problem) and not has_rules(problem)
@@ -157,20 +154,17 @@ def best_bound_in_time(
 def _raised_price(problem: Problem, releases: Sequence[Solution]) -> float:
     """Return by how much a price is raised whose bound is likely to be best; 0 for none."""
     best = min(releases, key=lambda one: one.objective, default=None)
-    if best is not None and isinstance(best.assignment, Cover):
+    if best is None:
+        return 0.0
+    if isinstance(best.assignment, Cover):
         left = np.sort(savings(problem, best.assignment)[best.assignment.sizes > 0])
         full = best.assignment.suppressed == problem.most_suppressed > 0
         return float(max(0.0, left[-1])) * _OF_SAVINGS if full and len(left) else 0.0
-    if best is not None and isinstance(best.assignment, Patterns):
-        return _raised_price_of_patterns(problem, best)
-    if best is None or not isinstance(best.assignment, Classes):
+    if isinstance(best.assignment, Classes):
+        return marginal_saving(problem, np.asarray(best.assignment.labels, np.int64))
+    if not isinstance(best.assignment, Patterns):
         return 0.0
-    return marginal_saving(problem, np.asarray(best.assignment.labels, np.int64))
-
-
-def _raised_price_of_patterns(problem: Problem, best: Solution) -> float:
-    """Return how much more than a suppressed record the record loses that loses most."""
-    assert isinstance(best.assignment, Patterns)
+    # How much more than a suppressed record the record loses that loses most.
     shown = best.assignment.index != SUPPRESSED
     starred = recoding_of(problem).stars(problem).all(axis=1).any()
     if starred or shown.all() or not shown.any():

@@ -272,17 +272,15 @@ def _first_of(
 ) -> Solution:
     """Return what the first method finds that finds anything."""
     choices, reason = picked
-    for choice in choices[:-1]:
+    for choice in choices:
         try:
             return _run(choice, reason, problem, budget, settings)
         except NoSolution:
+            if choice is choices[-1]:
+                raise
             reason = f"{choice.name} found nothing that obeys the rules"
         except SolverError as failure:
             reason = f"{choice.name} failed: {failure.message}"
-    try:
-        return _run(choices[-1], reason, problem, budget, settings)
-    except SolverError as failure:
-        reason = f"{choices[-1].name} failed: {failure.message}"
     for name in _WITHOUT_SOLVER.get(problem.recoding.name, ()):
         try:
             return _run(_Choice(name), reason, problem, budget, settings)
@@ -299,28 +297,24 @@ def _auto_freeform(problem: Problem, budget: Budget, settings: dict[str, Any]) -
     fits = _concealing(problem) <= REACH[settings["effort"]].concealed
     fits = fits and problem.diversity is None and problem.compiled.has_tables
     if not fits or settings["effort"] != "thorough":
-        return _cover_or_own(problem, fits, budget, settings, settings)
+        return _cover_or_own(problem, fits, budget, settings, settings["effort"])
     # Mostly sets of their own lose less than the best cover, which takes long to prove.
-    cheaper = {**settings, "effort": "normal"}
-    found = _cover_or_own(problem, fits, budget, settings, cheaper)
+    found = _cover_or_own(problem, fits, budget, settings, "normal")
     exact = problem.compiled.monotone and found.ncp == 0
     if exact or found.method == _OWN.name:
         return found
     with suppress(NoSolution):  # as where time has ended
-        found = min(found, _cover_or_own(problem, False, budget, settings, settings), key=_loss)
+        found = min(found, _cover_or_own(problem, False, budget, settings, "thorough"), key=_loss)
     return found
 
 
 def _cover_or_own(
-    problem: Problem,
-    fits: bool,
-    budget: Budget,
-    settings: dict[str, Any],
-    of_cover: dict[str, Any],
+    problem: Problem, fits: bool, budget: Budget, settings: dict[str, Any], effort: str
 ) -> Solution:
     """Return a freeform cover, or sets of the notion's own where those fit and lose less."""
+    asked, of_cover = problem.replace(recoding=Freeform()), {**settings, "effort": effort}
     try:
-        found = auto(problem.replace(recoding=Freeform()), budget=budget, **of_cover)
+        found = auto(asked, budget=budget, **of_cover)
     except NoSolution:
         if problem.diversity is not None or not problem.limits:
             raise

@@ -127,16 +127,12 @@ def in_type_order(problem: Problem, order: Ints) -> tuple[Ints, Ints]:
         return order, np.arange(len(order))
     plain = is_plain(problem)
     columns = problem.compiled.tables.columns if plain else list(range(problem.m))
-    types = _types_in_order(problem, order, columns)
+    keys = _types_in_order(problem, order, columns)[:, None]
     if problem.diversity is not None:
-        sensitive = problem.microdata.counted_codes[order]
-        keys = np.column_stack([types, sensitive])
-        by_type = np.lexsort(keys.T[::-1])
-        keys = keys[by_type]
-        steps = np.any(np.diff(keys, axis=0) != 0, axis=1)
-        return order[by_type], np.concatenate([[0], np.cumsum(steps)])
-    by_type = np.argsort(types, kind="stable")
-    return order[by_type], types[by_type]
+        keys = np.column_stack([keys, problem.microdata.counted_codes[order]])
+    by_type = np.lexsort(keys.T[::-1])
+    steps = np.any(np.diff(keys[by_type], axis=0) != 0, axis=1)
+    return order[by_type], np.concatenate([[0], np.cumsum(steps)])
 
 
 def _types_in_order(problem: Problem, order: Ints, columns: list[int]) -> Ints:

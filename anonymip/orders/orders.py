@@ -135,20 +135,14 @@ def snake_order(problem: Problem, budget: Budget) -> Ints:
 def hilbert_order(problem: Problem, budget: Budget) -> Ints:
     """Return the records along a Hilbert curve through the normalised attribute space."""
     microdata, domains = problem.microdata, problem.compiled.domains
+    numeric = np.array([kind == "numeric" for kind in domains.kinds])
+    levels = np.array([len(level) - 1.0 for level in microdata.levels])
+    span = np.where(numeric, domains.high - domains.low, levels)
+    offset = np.where(numeric, microdata.values - domains.low, microdata.codes)
+    # What stands for missing numbers lies outside the domain.
     unit = np.zeros((microdata.n, microdata.m))
-    for a in range(microdata.m):
-        if domains.kinds[a] == "numeric":
-            span = domains.high[a] - domains.low[a]
-            offset = microdata.values[:, a] - domains.low[a]
-            # What stands for missing numbers lies outside the domain.
-            offset = np.minimum(offset, span)
-        else:
-            span = float(len(microdata.levels[a]) - 1)
-            offset = microdata.codes[:, a].astype(np.float64)
-        if span > 0:
-            unit[:, a] = offset / span
-    keys = hilbert_keys(unit)
-    return np.lexsort(keys.T[::-1])
+    np.divide(np.minimum(offset, span), span, out=unit, where=span > 0)
+    return np.lexsort(hilbert_keys(unit).T[::-1])
 
 
 def neighbour_order(problem: Problem, budget: Budget) -> Ints:

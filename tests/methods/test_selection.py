@@ -167,9 +167,9 @@ def test_more_effort_for_a_weaker_notion(notion: str, monkeypatch: pytest.Monkey
     asked: list[str] = []
     whole = selection._cover_or_own
 
-    def seen(one: Problem, fits: bool, budget: Any, settings: Any, of_cover: Any) -> Solution:
-        asked.append(of_cover["effort"])
-        return whole(one, fits, budget, settings, of_cover)
+    def seen(one: Problem, fits: bool, budget: Any, settings: Any, effort: str) -> Solution:
+        asked.append(effort)
+        return whole(one, fits, budget, settings, effort)
 
     monkeypatch.setattr(selection, "_cover_or_own", seen)
     normal, thorough = (solve(problem, effort=effort) for effort in ("normal", "thorough"))

@@ -10,7 +10,7 @@ from anonymip.errors import InputError
 from anonymip.graphs.weighted.light_factors import saving_edges
 from anonymip.heuristics.approximation.guarantees import (
     cell_costs,
-    claim,
+    concluded,
     guide,
     is_binary,
     loss_obstacle,
@@ -21,14 +21,11 @@ from anonymip.heuristics.approximation.nearest_rows import (
     nearest_rows,
     pair_distances,
 )
-from anonymip.heuristics.growing.batch_growth import cut_in_order
-from anonymip.heuristics.growing.repair import finish
-from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.solution import Bound, Solution
+from anonymip.solution import Solution
 from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_RELATIVE, OPTIMALITY_RELATIVE
 
@@ -82,8 +79,6 @@ def edge_cover(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
     weight, is_lightest = None, False
     if stopped is None:
         labels, weight, is_lightest, stopped = _classes(problem.n, near, budget)
-    else:
-        cut_in_order(labels, find_order(problem, "variance", Budget()), 2, 0)
     lacks, told = None, "2 times the optimum: suppression"
     if not problem.compiled.has_tables or cell_costs(problem) is None:
         lacks = "the paper proves one for suppression only, and some cells are generalized"
@@ -91,23 +86,13 @@ def edge_cover(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
         lacks = "the edge cover is not proven lightest"
     elif is_binary(problem):
         told = "1.5 times the optimum: binary table"
-    solution = finish(
-        problem,
-        labels,
-        "edge-cover",
-        watch,
-        budget=budget,
-        stopped=stopped,
-        trace=(claim(problem, stopped, told, lacks=lacks, everyone=True),),
-    )
-    suppressing = problem.may_suppress
-    if weight is None or suppressing or loss_obstacle(problem) is not None:
-        return solution
-    factor = 2.0 if is_binary(problem) else 1.5
-    value = factor * max(0.0, weight) * (1.0 - LOSS_RELATIVE)
-    return solution.with_bound(
-        Bound(value, f"{factor:g} x lightest edge cover", "argument", watch.seconds)
-    )
+    bound = None
+    if weight is not None and not problem.may_suppress and loss_obstacle(problem) is None:
+        factor = 2.0 if is_binary(problem) else 1.5
+        value = factor * max(0.0, weight) * (1.0 - LOSS_RELATIVE)
+        bound = value, f"{factor:g} x lightest edge cover"
+    given = problem, labels, "edge-cover", watch, budget, stopped
+    return concluded(*given, factor=told, lacks=lacks, everyone=True, bound=bound)
 
 
 def _classes(
@@ -126,7 +111,7 @@ def _classes(
     if stopped is None:
         pairs, most, stopped = saving_edges(types, ends, savings, budget)
     edges, weights = _cover(near, nearest, least, pairs)
-    type_of = np.repeat(np.arange(types), np.diff(near.start))
+    type_of = np.repeat(np.arange(types), near.counts)
 
     def distances(one: Ints, other: Ints) -> Floats:
         return pair_distances(near.rows, type_of[one], type_of[other])
@@ -147,7 +132,7 @@ def _cover(near: NearestRows, nearest: Ints, least: Floats, pairs: Ints) -> tupl
     Rows of one type are paired, the last of an odd number with its neighbour. Where many rows take
     their edge to one type, its rows take turns.
     """
-    counts = np.diff(near.start)
+    counts = near.counts
     edges = [(int(near.start[a]), int(near.start[b])) for a, b in pairs]
     weights = [float(least[a] + least[b]) for a, b in pairs]
     matched = np.zeros(len(counts), np.bool_)

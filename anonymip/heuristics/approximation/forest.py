@@ -10,19 +10,15 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
-from anonymip.heuristics.approximation.guarantees import claim, guide, loss_obstacle
+from anonymip.heuristics.approximation.guarantees import concluded, guide, loss_obstacle
 from anonymip.heuristics.approximation.nearest_rows import NearestRows, nearest_rows
-from anonymip.heuristics.growing.batch_growth import cut_in_order
-from anonymip.heuristics.growing.repair import finish
 from anonymip.objectives.kernels.class_loss import pair_loss
-from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
-from anonymip.runtime.packed import Packed
 from anonymip.runtime.stepping import run_over
-from anonymip.solution import Bound, Solution
+from anonymip.solution import Solution
 from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_RELATIVE
 
@@ -57,35 +53,22 @@ def forest(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
     """
     watch, budget = Stopwatch(), budget or Budget()
     near, stopped = nearest_rows(guide(problem), budget)
-    bound = None
+    bound, labels = None, np.full(problem.n, -1, np.int64)
     if stopped is None:
-        grown = grow_forest(near, problem.k)
-        parts, stopped = cut_trees(grown, problem.k, budget)
-        labels = np.empty(problem.n, np.int64)
-        labels[near.records] = parts
+        parent, weight = grow_forest(near, problem.k)
+        labels[near.records], stopped = cut_trees(parent, weight, problem.k, budget)
         if loss_obstacle(problem) is None:
             # What each record loses at least: its (k-1)-th neighbour, or a row of stars. What is
             # left of a difference by rounding must not lift the bound.
             charges = np.maximum(near.farthest - problem.rounding, 0.0)
             if problem.may_suppress:
                 charges = np.minimum(charges, problem.compiled.suppression_price)
-            value = fsum(np.repeat(charges, np.diff(near.start)))
+            value = fsum(np.repeat(charges, near.counts))
             value -= LOSS_RELATIVE * abs(value)
-            bound = Bound(value, "nearest neighbours of the forest", "argument", watch.seconds)
-    else:
-        labels = np.full(problem.n, -1, np.int64)
-        cut_in_order(labels, find_order(problem, "variance", Budget()), problem.k, 0)
-    factor = f"{largest_part(problem.k)} times the optimum: factor max{{2k - 1, 3k - 5}}"
-    solution = finish(
-        problem,
-        labels,
-        "forest",
-        watch,
-        budget=budget,
-        stopped=stopped,
-        trace=(claim(problem, stopped, factor, lacks=_lacks(problem), everyone=False),),
-    )
-    return solution if bound is None else solution.with_bound(bound)
+            bound = value, "nearest neighbours of the forest"
+    told = f"{largest_part(problem.k)} times the optimum: factor max{{2k - 1, 3k - 5}}"
+    given = problem, labels, "forest", watch, budget, stopped
+    return concluded(*given, factor=told, lacks=_lacks(problem), everyone=False, bound=bound)
 
 
 def _lacks(problem: Problem) -> str | None:
@@ -107,7 +90,7 @@ def largest_part(k: int) -> int:
     return max(2 * k - 1, 3 * k - 5)
 
 
-def cut_trees(forest: Forest, k: int, budget: Budget) -> tuple[Ints, Stopped | None]:
+def cut_trees(parent: Ints, weight: Floats, k: int, budget: Budget) -> tuple[Ints, Stopped | None]:
     """Return (n,) the part of each row, and why it stopped early, if it did.
 
     First every edge is cut that leaves at least k rows on both sides, the heaviest first. A tree
@@ -116,8 +99,9 @@ def cut_trees(forest: Forest, k: int, budget: Budget) -> tuple[Ints, Stopped | N
     the centre; the centre itself stays with k - 1 rows or more. No part with a copy is ever cut
     again, so that its Steiner vertex needs no counting.
 
-    `forest`: trees of at least k rows. `budget`: when it ends, trees are cut no further: parts are
-    then larger, never smaller.
+    `parent, weight`: (n,) trees of at least k rows, as :func:`grow_forest` returns them; both are
+    overwritten. `budget`: when it ends, trees are cut no further: parts are then larger, never
+    smaller.
 
     Parts have at most max{2k - 1, 3k - 5} rows, and their trees weigh no more than the forest:
     the proof stands in ``docs/approximation.md``. Algorithm DECOMPOSE-COMPONENT of the paper
@@ -125,7 +109,6 @@ def cut_trees(forest: Forest, k: int, budget: Budget) -> tuple[Ints, Stopped | N
     and branches of 3, 3, 3 and 2 rows it leaves 3, 3 and 2 at a Steiner vertex. Complexity:
     O(n log n) time and, for each row, its depth in the tree.
     """
-    parent, weight = forest.parent.copy(), forest.weight.copy()
     size = np.ones(len(parent), np.int64)
     _add_up(parent, _order_from_leaves(parent), size)
     heaviest = np.argsort(-weight, kind="stable")
@@ -267,16 +250,11 @@ def _label_branches(size: Ints, branches: Ints, k: int, labels: Ints, own: int, 
     return parts
 
 
-class Forest(Packed):
-    """Rooted trees that span all rows, which are numbered type by type."""
-
-    #: (n,) row to which the one edge leads that is charged to a row; -1 for the root of a tree.
-    parent: Ints
-    weight: Floats  # (n,) weight of that edge; 0 for a root
-
-
-def grow_forest(near: NearestRows, k: int) -> Forest:
+def grow_forest(near: NearestRows, k: int) -> tuple[Ints, Floats]:
     """Return a forest of trees of at least k rows, each edge to one of k - 1 nearest neighbours.
+
+    That is (n,) the row to which the one edge leads that is charged to a row, -1 for the root of a
+    tree, and the weight of that edge, 0 for a root. Rows are numbered type by type.
 
     A component of fewer than k rows has one row without an edge of its own, and one of that row's
     k - 1 nearest neighbours lies outside; the edge goes to the nearest such. Of all small
@@ -287,10 +265,9 @@ def grow_forest(near: NearestRows, k: int) -> Forest:
     Complexity: O(n k log n) time.
     """
     n = len(near.records)
-    forest = Forest(np.full(n, -1, np.int64), np.zeros(n))
-    type_of = np.repeat(np.arange(len(near.listed)), np.diff(near.start))
-    _grow(near, type_of, k, forest)
-    return forest
+    parent, weight = np.full(n, -1, np.int64), np.zeros(n)
+    _grow(near, np.repeat(np.arange(len(near.counts)), near.counts), k, parent, weight)
+    return parent, weight
 
 
 @kernel
@@ -318,7 +295,7 @@ def _nearest_outside(near: NearestRows, type_of: Ints, joined: Ints, row: int) -
 
 
 @kernel
-def _grow(near: NearestRows, type_of: Ints, k: int, forest: Forest) -> None:
+def _grow(near: NearestRows, type_of: Ints, k: int, parent: Ints, weight: Floats) -> None:
     n = len(type_of)
     joined, size = np.arange(n), np.ones(n, np.int64)
     queue = [(0.0, 0) for _ in range(0)]
@@ -329,16 +306,15 @@ def _grow(near: NearestRows, type_of: Ints, k: int, forest: Forest) -> None:
     while len(queue) > 0:
         noted, row = heapq.heappop(queue)
         own = _root(joined, row)
-        if forest.parent[row] >= 0 or size[own] >= k:
+        if parent[row] >= 0 or size[own] >= k:
             continue
         other = _nearest_outside(near, type_of, joined, row)
-        weight = pair_loss(near.rows, type_of[row], type_of[other])
-        if weight > noted:
+        distance = pair_loss(near.rows, type_of[row], type_of[other])
+        if distance > noted:
             # What was nearest has come inside since.
-            heapq.heappush(queue, (weight, row))
+            heapq.heappush(queue, (distance, row))
             continue
-        forest.parent[row] = other
-        forest.weight[row] = weight
+        parent[row], weight[row] = other, distance
         its = _root(joined, other)
         small, large = (own, its) if size[own] < size[its] else (its, own)
         joined[small] = large

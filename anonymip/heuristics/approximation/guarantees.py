@@ -1,4 +1,4 @@
-"""Conditions under which the factors of Aggarwal et al. are true of an answer."""
+"""Conditions under which the factors of Aggarwal et al. are true of an answer, and how it ends."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from math import fsum
 
 import numpy as np
 
+from anonymip.heuristics.growing.batch_growth import cut_in_order
+from anonymip.heuristics.growing.repair import finish
 from anonymip.objectives import GCP
 from anonymip.objectives.language.tables import (
     CAPPED,
@@ -15,8 +17,12 @@ from anonymip.objectives.language.tables import (
     square_losses,
     whole_loss,
 )
+from anonymip.orders.orders import find_order
 from anonymip.problem import Problem, has_rules, named_rules
 from anonymip.runtime.arrays import Floats, Ints
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_RELATIVE, SEARCH_ROUNDING
 
@@ -65,20 +71,39 @@ def guide(problem: Problem) -> Problem:
     return problem if known else Problem(problem.microdata, problem.k, objective=GCP())
 
 
-def claim(
-    problem: Problem, stopped: Stopped | None, factor: str, *, lacks: str | None, everyone: bool
-) -> str:
-    """Return the remark that tells a factor, or why none is claimed.
+def concluded(
+    problem: Problem,
+    labels: Ints,
+    method: str,
+    watch: Stopwatch,
+    budget: Budget,
+    stopped: Stopped | None,
+    *,
+    factor: str,
+    lacks: str | None,
+    everyone: bool,
+    bound: tuple[float, str] | None,
+) -> Solution:
+    """Return the solution of labels, with its bound, and a remark that tells its factor or why not.
 
-    `lacks`: what the answer or the table lacks for it beside the conditions of all factors.
-    `everyone`: whether it holds only where no record may be suppressed.
+    `labels`: (n,); records with -1 are cut into sets of k in the variance order. `lacks`: what the
+    answer or the table lacks for the `factor` beside the conditions of all factors. `everyone`:
+    whether it holds only where no record may be suppressed. `bound`: rounded down, and its source.
     """
     obstacle = factor_obstacle(problem) or lacks
     if stopped is not None:
         obstacle = "it was stopped early"
     elif everyone and problem.may_suppress:
         obstacle = "whole records may be suppressed"
-    return f"no factor is claimed: {obstacle}" if obstacle else f"loss at most {factor}"
+    claim = f"no factor is claimed: {obstacle}" if obstacle else f"loss at most {factor}"
+    if (labels < 0).any():
+        cut_in_order(labels, find_order(problem, "variance", Budget()), problem.k, 0)
+    solution = finish(
+        problem, labels, method, watch, budget=budget, stopped=stopped, trace=(claim,)
+    )
+    if bound is None:
+        return solution
+    return solution.with_bound(Bound(*bound, "argument", watch.seconds))
 
 
 def cell_costs(problem: Problem) -> tuple[Ints, Floats] | None:

@@ -43,6 +43,7 @@ class NearestRows(Packed):
 
     rows: KernelRows  # the types as the kernels read them
     records: Ints  # (n,) records type by type
+    counts: Ints  # (t,) how many there are of each
     start: Ints  # (t + 1,) where the records of a type begin
     #: (t, k) int32, each type itself and then others, the nearest first; -1 beyond `listed`.
     types: Codes
@@ -66,6 +67,7 @@ def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped
     found = NearestRows(
         kernel_rows(problem.microdata, tables, types.first),
         np.argsort(types.inverse, kind="stable"),
+        counts,
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         np.full((len(counts), k), -1, np.int32),
         np.zeros(len(counts), np.int64),
@@ -74,31 +76,21 @@ def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped
     costs = cell_costs(problem)
     if costs is not None and len(counts) <= _SCANNED:
         columns = np.ascontiguousarray(problem.microdata.codes[types.first][:, costs[0]].T)
-        distances, losses = np.empty(len(counts)), np.empty(k + 1)
-        scan = partial(_scan, columns, costs[1], counts, k, found, distances, losses)
+        scan = partial(_scan, found, columns, costs[1])
         return found, run_over(scan, len(counts), budget, "nearest rows", first=100)
     tree = new_tree(tables, len(counts))
     build_tree(tree, found.rows, counts)
-    state = new_state(tables, 2)
-    losses, looked = np.empty(k + 1), np.zeros(1, np.int64)
-    step = partial(_search_tree, *(tree, state, counts, k, found, losses, looked))
-    stopped = run_over(step, len(counts), budget, "nearest rows", first=100)
-    return found, stopped
+    search = partial(_search_tree, found, tree, new_state(tables, 2))
+    return found, run_over(search, len(counts), budget, "nearest rows", first=100)
 
 
 @kernel
 def _search_tree(
-    tree: BoxTree,
-    state: ClassState,
-    counts: Ints,
-    k: int,
-    found: NearestRows,
-    losses: Floats,
-    looked: Ints,
-    begin: int,
-    end: int,
+    found: NearestRows, tree: BoxTree, state: ClassState, begin: int, end: int
 ) -> None:
     """Find the neighbours of some types."""
+    counts, k = found.counts, found.types.shape[1]
+    losses, looked = np.empty(k + 1), np.zeros(1, np.int64)
     for row in range(begin, end):
         open_class(found.rows, state, row)
         near = found.types[row]
@@ -108,18 +100,10 @@ def _search_tree(
 
 
 @kernel
-def _scan(
-    columns: Codes,
-    costs: Floats,
-    counts: Ints,
-    k: int,
-    found: NearestRows,
-    distances: Floats,
-    losses: Floats,
-    begin: int,
-    end: int,
-) -> None:
+def _scan(found: NearestRows, columns: Codes, costs: Floats, begin: int, end: int) -> None:
     """Find the neighbours of some types among all."""
+    counts, k = found.counts, found.types.shape[1]
+    distances, losses = np.empty(len(counts)), np.empty(k + 1)
     for row in range(begin, end):
         found.types[row, 0] = row
         losses[0] = 0.0
@@ -188,7 +172,7 @@ def close_pairs(
     """
     everyone = np.arange(len(near.listed))
     own = pair_losses(near.rows, everyone, everyone)
-    alone = np.flatnonzero(np.diff(near.start) == 1)
+    alone = np.flatnonzero(near.counts == 1)
     scale = float(least.max()) if len(least) else 0.0
     pieces: list[tuple[Ints, Floats]] = []
 

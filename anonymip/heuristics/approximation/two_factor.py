@@ -8,17 +8,14 @@ import numpy as np
 
 from anonymip.errors import InputError
 from anonymip.graphs.weighted.light_factors import cycles_of, lightest_two_factor
-from anonymip.heuristics.approximation.guarantees import claim, guide, is_binary, loss_obstacle
+from anonymip.heuristics.approximation.guarantees import concluded, guide, is_binary, loss_obstacle
 from anonymip.heuristics.approximation.nearest_rows import all_distances
-from anonymip.heuristics.growing.batch_growth import cut_in_order
-from anonymip.heuristics.growing.repair import finish
 from anonymip.objectives.kernels.class_loss import kernel_rows
-from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.solution import Bound, Solution
+from anonymip.solution import Solution
 from anonymip.tolerances import LOSS_RELATIVE
 
 #: The matrix of all distances, and the flow on it, of more records would take too long.
@@ -95,24 +92,14 @@ def two_factor(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
             value, source = fsum(sure), "second nearest neighbours"
             if (cycles := factor * max(0.0, float(found.least))) >= value:
                 value, source = cycles, f"{factor:g} x lightest 2-factor"
-            bound = Bound(value * (1.0 - LOSS_RELATIVE), source, "argument", watch.seconds)
-    if (labels < 0).any():
-        cut_in_order(labels, find_order(problem, "variance", Budget()), 3, 0)
+            bound = value * (1.0 - LOSS_RELATIVE), source
     told, lacks = "2 times the optimum: binary table", None
     if not problem.compiled.has_tables or not is_binary(problem):
         lacks = "the table is not binary"
     elif not is_lightest:
         lacks = "the 2-factor is not proven lightest"
-    solution = finish(
-        problem,
-        labels,
-        "two-factor",
-        watch,
-        budget=budget,
-        stopped=stopped,
-        trace=(claim(problem, stopped, told, lacks=lacks, everyone=True),),
-    )
-    return solution if bound is None else solution.with_bound(bound)
+    given = problem, labels, "two-factor", watch, budget, stopped
+    return concluded(*given, factor=told, lacks=lacks, everyone=True, bound=bound)
 
 
 def _cut(problem: Problem, cycle: Ints, labels: Ints, classes: int) -> int:
@@ -128,22 +115,19 @@ def _cut(problem: Problem, cycle: Ints, labels: Ints, classes: int) -> int:
         )
         for size in (3, 4, 5)
     }
-    best, best_sizes, best_first = np.inf, [0], 0
     # One of five neighbours begins a class.
-    for first in range(5):
-        total, sizes = _cheapest_cut(length, first, losses)
-        if total < best:
-            best, best_sizes, best_first = total, sizes, first
-    at = best_first
-    for size in best_sizes:
+    _, at, sizes = min(_cheapest_cut(length, first, losses) for first in range(5))
+    for size in sizes:
         labels[np.take(cycle, range(at, at + size), mode="wrap")] = classes
         classes += 1
         at += size
     return classes
 
 
-def _cheapest_cut(length: int, first: int, losses: dict[int, Floats]) -> tuple[float, list[int]]:
-    """Return loss and class sizes of the cheapest cut of a cycle that begins at `first`."""
+def _cheapest_cut(
+    length: int, first: int, losses: dict[int, Floats]
+) -> tuple[float, int, list[int]]:
+    """Return loss, beginning and class sizes of the cheapest cut of a cycle that begins there."""
     cost = [0.0] + [np.inf] * length
     last = [0] * (length + 1)
     for end in range(3, length + 1):
@@ -157,4 +141,4 @@ def _cheapest_cut(length: int, first: int, losses: dict[int, Floats]) -> tuple[f
     while end > 0:
         sizes.append(last[end])
         end -= last[end]
-    return cost[length], sizes[::-1]
+    return cost[length], first, sizes[::-1]

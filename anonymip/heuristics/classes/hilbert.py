@@ -7,9 +7,8 @@ import numpy as np
 from anonymip.errors import InputError, unknown_name
 from anonymip.heuristics.classes.ordered_cut import best_cut, cut_rows
 from anonymip.heuristics.growing.repair import finish
-from anonymip.instances.microdata import Microdata
-from anonymip.objectives.kernels.class_loss import KernelRows
-from anonymip.objectives.language.tables import LossTables
+from anonymip.objectives.kernels.class_loss import kernel_rows
+from anonymip.objectives.language.tables import pack
 from anonymip.orders.orders import hilbert_order
 from anonymip.problem import Problem, has_rules
 from anonymip.runtime.arrays import Ints
@@ -72,43 +71,22 @@ def hilbert(
 def _cut_by_counts(
     problem: Problem, records: Ints, ranges: bool, budget: Budget
 ) -> tuple[Ints, Stopped | None]:
-    """Return the best cut for the number of values in ranges or sets."""
+    """Return the best cut for the number of values in ranges or sets, less 1 over the domain's."""
     microdata = problem.microdata
-    tables = _count_tables(microdata, ranges)
-    none = np.empty((problem.n, 0), np.int32)
+    widths = [max(microdata.domain_size(a) - 1, 1) for a in range(microdata.m)]
     if ranges:
+        tables = pack(0.0, [(a, 0.0, -1 / w, 1 / w) for a, w in enumerate(widths)], [], [])
         # How many values of the domain lie below each cell.
         places = microdata.codes.astype(np.float64)
         for a, attribute in enumerate(microdata.attributes):
             if attribute.is_whole:
                 places[:, a] = microdata.values[:, a] - microdata.levels[a].astype(np.float64)[0]
-        arrays = (np.ascontiguousarray(places[records]), none, none)
+        places = np.ascontiguousarray(places[records])
+        places.setflags(write=False)
+        rows = kernel_rows(microdata, tables, records)._replace(range_values=places)
     else:
-        codes = np.ascontiguousarray(microdata.codes[records])
-        arrays = (np.empty((problem.n, 0)), codes, none)
-    for array in arrays:
-        array.setflags(write=False)
-    rows = KernelRows(tables, *arrays)
+        counts = [np.arange(len(level) + 1.0) for level in microdata.levels]
+        sets = [(a, np.maximum(counts[a] - 1.0, 0.0) / w) for a, w in enumerate(widths)]
+        rows = kernel_rows(microdata, pack(0.0, [], sets, []), records)
     sums = problem.compiled.aggregate == "sum"
     return cut_rows(rows, records, problem.k, sums, budget)
-
-
-def _count_tables(microdata: Microdata, ranges: bool) -> LossTables:
-    """Return the tables of (count - 1) / (domain size - 1), summed over all attributes."""
-    m = microdata.m
-    span = np.array([max(microdata.domain_size(a) - 1, 1) for a in range(m)], np.float64)
-    levels = np.array([len(level) for level in microdata.levels], np.int64)
-    columns, none, numbers = np.arange(m), np.empty(0, np.int64), np.empty(0)
-    no_term = (none, none, none, numbers)
-    if ranges:
-        by_range = (columns, np.zeros(m), -1.0 / span, 1.0 / span)
-        tables = LossTables(0.0, *by_range, *no_term, none, *no_term)
-    else:
-        counted = [np.maximum(np.arange(size + 1) - 1.0, 0.0) for size in levels]
-        losses = [count / width for count, width in zip(counted, span, strict=True)]
-        starts = np.concatenate([[0], np.cumsum(levels + 1)[:-1]]).astype(np.int64)
-        by_count = (columns, levels, starts, np.concatenate(losses))
-        tables = LossTables(0.0, none, numbers, numbers, numbers, *by_count, none, *no_term)
-    for table in list(tables)[1:]:
-        table.setflags(write=False)
-    return tables

@@ -222,8 +222,7 @@ def _cut(work: _Splitting, attribute: int, begin: int, end: int) -> int:
             middle = below
         else:
             return -1
+    held = records[begin:end].copy()
     for at in range(end - begin):
-        order[at] = records[begin + order[at]]
-    for at in range(end - begin):
-        records[begin + at] = order[at]
+        records[begin + at] = held[order[at]]
     return begin + middle

@@ -89,15 +89,25 @@ def cut_rows(
     begin = np.full(n + 1, -1, np.int64)
     step = partial(_extend_cuts, rows, state, k, sums, best, begin)
     stopped = run_over(step, n, budget, "cutting the order", first=1000)
-    labels = np.full(n, -1, np.int64)
-    if stopped is None:
-        end, label = n, 0
-        while end > 0:
-            labels[records[begin[end] : end]] = label
-            end, label = int(begin[end]), label + 1
-    else:
+    return _labels(records, k, begin if stopped is None else None), stopped
+
+
+def _labels(records: Ints, k: int, begin: Ints | None) -> Ints:
+    """Return (n,) labels, by where the class begins that ends at a place; single records have none.
+
+    Without a cut those of sets of k.
+    """
+    labels, end, label = np.full(len(records), -1, np.int64), len(records), 0
+    if begin is None:
         cut_in_order(labels, records, k, 0)
-    return labels, stopped
+        return labels
+    while end > 0:
+        start = int(begin[end])
+        if end - start > 1:
+            labels[records[start:end]] = label
+            label += 1
+        end = start
+    return labels
 
 
 @kernel
@@ -147,11 +157,9 @@ def cut_in_batches(problem: Problem, records: Ints, budget: Budget) -> tuple[Int
     for at, size in enumerate(sizes):
         stopped = _fill_losses(problem, records, int(size), losses[at], budget)
         if stopped is not None:
-            labels = np.full(n, -1, np.int64)
-            cut_in_order(labels, records, k, 0)
-            return labels, stopped
+            return _labels(records, k, None), stopped
         budget.report("cutting the order", done=at + 1, total=len(sizes))
-    return _best_cut(problem, records, sizes, losses), None
+    return _labels(records, k, _best_cut(problem, sizes, losses)), None
 
 
 def _fill_losses(
@@ -172,23 +180,21 @@ def _fill_losses(
     return None
 
 
-def _best_cut(problem: Problem, records: Ints, sizes: Ints, losses: Floats) -> Ints:
-    """Return labels by dynamic programming: fewest records left out first, then the least loss."""
+def _best_cut(problem: Problem, sizes: Ints, losses: Floats) -> Ints:
+    """Return where the class of each end begins: fewest records left out, then the least loss."""
     n = problem.n
     sums = problem.compiled.aggregate == "sum"
     may_suppress = problem.may_suppress
     price = problem.compiled.suppression_price if may_suppress else 0.0
-    nothing = 0.0 if sums else -np.inf
     best, absent = np.full(n + 1, np.inf), np.zeros(n + 1, np.int64)
-    best[0] = nothing
-    last = np.zeros(n + 1, np.int64)
+    best[0] = 0.0 if sums else -np.inf
+    begin = np.arange(-1, n)
     for end in range(1, n + 1):
         # Without the record in front of this place.
         absent[end] = absent[end - 1] + (not may_suppress)
         best[end] = best[end - 1]
         if may_suppress:
             best[end] = best[end - 1] + price if sums else max(best[end - 1], price)
-        last[end] = 1
         usable = sizes[sizes <= end]
         begins = end - usable
         own = losses[np.arange(len(usable)), begins]
@@ -198,13 +204,5 @@ def _best_cut(problem: Problem, records: Ints, sizes: Ints, losses: Floats) -> I
             at = int(np.lexsort((totals, lacking))[0])
             if (lacking[at], totals[at]) < (absent[end], best[end]):
                 absent[end], best[end] = lacking[at], totals[at]
-                last[end] = usable[at]
-    labels = np.full(n, -1, np.int64)
-    end, label = n, 0
-    while end > 0:
-        size = int(last[end])
-        if size > 1:
-            labels[records[end - size : end]] = label
-            label += 1
-        end -= size
-    return labels
+                begin[end] = begins[at]
+    return begin

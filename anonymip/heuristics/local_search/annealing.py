@@ -17,17 +17,8 @@ from typing import Annotated
 import numpy as np
 from scipy.spatial import cKDTree
 
-from anonymip.heuristics.local_search.current_classes import (
-    ClassRules,
-    CurrentClasses,
-    add_copies,
-    changed_loss,
-    part_of,
-    remove_copies,
-    show_class,
-    update_class,
-)
-from anonymip.heuristics.local_search.moves import GIVE, NOTHING, SWAP, MoveWork
+from anonymip.heuristics.local_search.current_classes import changed_loss, part_of, show_class
+from anonymip.heuristics.local_search.moves import MoveWork, exchange
 from anonymip.recodings.rules.diversity_counts import stays_diverse
 from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.kernels import kernel
@@ -89,25 +80,17 @@ def near_types(points: Floats) -> Codes:
 
 
 @kernel
-def _open_pair(
-    rules: ClassRules,
-    current: CurrentClasses,
-    work: MoveWork,
-    annealing: AnnealingWork,
-    widest: int,
-    first: int,
-    near: int,
-) -> bool:
-    """Show the classes of two types; return whether these are two, and a row may change places."""
-    one, other = annealing.home[first], annealing.home[near]
+def _open_pair(work: MoveWork, one: int, other: int, widest: int, first: int) -> bool:
+    """Show two classes; return whether a row of a type of the first one may change places."""
+    current = work.current
     if one == other or one < 0 or other < 0:
         return False
     for label in (one, other):
         mixed = current.head[label] >= 0 and current.following[current.head[label]] >= 0
         if current.sizes[label] == 0 or (mixed and current.sizes[label] > widest):
             return False
-    show_class(rules, current, work.one, one)
-    show_class(rules, current, work.other, other)
+    show_class(work.rules, current, work.one, one)
+    show_class(work.rules, current, work.other, other)
     # Of a type with copies in several classes, this one may have none left.
     held = False
     for at in range(work.one.totals[0]):
@@ -116,17 +99,16 @@ def _open_pair(
 
 
 @kernel
-def _better_change(
-    rules: ClassRules, work: MoveWork, first: int, begin: int, allowed: float
-) -> tuple[int, int]:
-    """Return what to do with a type of the first class in view, and the type it is swapped for.
+def _better_change(work: MoveWork, first: int, begin: int, allowed: float) -> tuple[bool, int]:
+    """Return whether a type of the first class in view changes, and what it is swapped for.
 
-    The two classes lose less than is `allowed` after it, and least. Of equal ones the first counts,
-    from the place `begin` in the second class on. Complexity: O(s m) for s types there.
+    With -1 it only moves. The two classes lose less than is `allowed` after it, and least. Of equal
+    ones the first counts, from the place `begin` in the second class on. Complexity: O(s m) for s
+    types there.
     """
-    one, other, asked = work.one, work.other, rules.diversity
+    rules, one, other, asked = work.rules, work.one, work.other, work.rules.diversity
     size, other_size, others = one.totals[1], other.totals[1], other.totals[0]
-    what, second, losses = NOTHING, -1, 0
+    found, second, losses = False, -1, 0
     if size > rules.k:
         new = part_of(rules, size - 1, changed_loss(rules, one, first, -1))
         new += part_of(rules, other_size + 1, changed_loss(rules, other, -1, first))
@@ -136,7 +118,7 @@ def _better_change(
             and stays_diverse(asked, one.counts, size, first, -1)
             and stays_diverse(asked, other.counts, other_size, -1, first)
         ):
-            what, allowed = GIVE, new
+            found, allowed = True, new
     for turn in range(others):
         at = begin + turn
         partner = other.types[at if at < others else at - others]
@@ -152,44 +134,14 @@ def _better_change(
                 and stays_diverse(asked, one.counts, size, first, partner)
                 and stays_diverse(asked, other.counts, other_size, partner, first)
             ):
-                what, second, allowed = SWAP, partner, new
+                found, second, allowed = True, partner, new
     losses += one.totals[0] + others
     work.steps[0] += _WEIGHT * losses * (len(one.low) + len(one.distinct) + len(one.pair_low))
-    return what, second
-
-
-@kernel
-def _change(
-    rules: ClassRules,
-    current: CurrentClasses,
-    work: MoveWork,
-    annealing: AnnealingWork,
-    first: int,
-    other: int,
-    second: int,
-) -> None:
-    """Put a copy of a type into another class, and one of the second type, if any, in its place."""
-    one = annealing.home[first]
-    remove_copies(current, one, first, 1)
-    add_copies(current, other, first, 1)
-    annealing.home[first] = other
-    if second >= 0:
-        remove_copies(current, other, second, 1)
-        add_copies(current, one, second, 1)
-        annealing.home[second] = one
-    update_class(rules, current, work.other, other)
-    update_class(rules, current, work.one, one)
-    # A class of copies of one type has joined the other one of that type.
-    if current.sizes[other] == 0:
-        annealing.home[first] = current.surplus[first]
-    if second >= 0 and current.sizes[one] == 0:
-        annealing.home[second] = current.surplus[second]
+    return found, second
 
 
 @kernel
 def anneal_step(
-    rules: ClassRules,
-    current: CurrentClasses,
     work: MoveWork,
     annealing: AnnealingWork,
     widest: int,
@@ -202,7 +154,8 @@ def anneal_step(
     `widest`: rows of the classes that are changed, at most; of copies of one type any number.
     `heat`: what a change may lose at first and at last, as a share of what a record loses.
     """
-    draws, types = annealing.draws, len(annealing.home)
+    rules, current, home = work.rules, work.current, annealing.home
+    draws, types = annealing.draws, len(home)
     last, cooling = min(cursor[0] + amount, len(draws)), np.log(heat[1] / heat[0])
     while cursor[0] < last and work.steps[0] < work.steps[1]:
         at = cursor[0]
@@ -210,9 +163,9 @@ def anneal_step(
         work.steps[0] += _WEIGHT
         first = int(draws[at, 0] * types)
         near = annealing.near[first, int(draws[at, 1] * annealing.near.shape[1])]
-        if not _open_pair(rules, current, work, annealing, widest, first, near):
+        one, other = home[first], home[near]
+        if not _open_pair(work, one, other, widest, first):
             continue
-        one, other = annealing.home[first], annealing.home[near]
         old = part_of(rules, current.sizes[one], current.losses[one])
         old += part_of(rules, current.sizes[other], current.losses[other])
         share = heat[0] * np.exp(cooling * work.steps[0] / work.steps[1])
@@ -220,8 +173,13 @@ def anneal_step(
         # The logarithm of a draw lies below 0.
         allowed = old - share * mean * np.log(draws[at, 2])
         begin = int(draws[at, 3] * work.other.totals[0])
-        what, second = _better_change(rules, work, first, begin, allowed)
-        if what != NOTHING:
-            annealing.made[0] += 1
-            _change(rules, current, work, annealing, first, other, second)
+        found, second = _better_change(work, first, begin, allowed)
+        if not found:
+            continue
+        annealing.made[0] += 1
+        exchange(work, one, other, first, second)
+        # A class of copies of one type may have joined the other one of that type.
+        home[first] = other if current.sizes[other] > 0 else current.surplus[first]
+        if second >= 0:
+            home[second] = one if current.sizes[one] > 0 else current.surplus[second]
     return int(cursor[0])

@@ -41,7 +41,21 @@ def improve_in_batches(
     rounds, improved = 0, True
     stopped = budget.stop_reason()
     while improved and stopped is None and left > 0:
-        improved, stopped, left = _run_round(problem, groups, left, budget)
+        improved, near, total = False, _neighbours(problem, groups), len(groups)
+        for one in range(total):
+            stopped = budget.stop_reason()
+            if stopped is not None or left <= 0:
+                break
+            budget.report("improving classes", done=one, total=total)
+            improved |= _split(problem, groups, one)
+            for other in near[one]:
+                while groups[one] and groups[other] and left > 0:
+                    # The steps of the kernels that take as long as comparing two classes here.
+                    candidates = (1 + len(groups[one])) * (1 + len(groups[other])) - 1
+                    left -= _STEPS_A_BATCH + 2 * candidates * problem.k * problem.m
+                    if not _improve_two(problem, groups, one, other):
+                        break
+                    improved = True
         groups = [group for group in groups if group]
         rounds += 1
     remark = f"{rounds} rounds in batches"
@@ -52,32 +66,6 @@ def improve_in_batches(
     else:
         remark += f", stopped by effort {effort}{'' if effort == EFFORTS[-1] else MAY_GAIN}"
     return labels_of(groups, problem.n), stopped, remark
-
-
-def _run_round(
-    problem: Problem, groups: list[list[int]], left: int, budget: Budget
-) -> tuple[bool, Stopped | None, int]:
-    """Compare every class with its neighbours; return whether it gained, and the steps left."""
-    improved = False
-    near = _neighbours(problem, groups)
-    total = len(groups)
-    for one in range(total):
-        stopped = budget.stop_reason()
-        if stopped is not None:
-            return improved, stopped, left
-        if left <= 0:
-            return improved, None, left
-        budget.report("improving classes", done=one, total=total)
-        improved |= _split(problem, groups, one)
-        for other in near[one]:
-            while groups[one] and groups[other] and left > 0:
-                # The steps of the kernels that take as long as comparing two classes here.
-                candidates = (1 + len(groups[one])) * (1 + len(groups[other])) - 1
-                left -= _STEPS_A_BATCH + 2 * candidates * problem.k * problem.m
-                if not _improve_two(problem, groups, one, other):
-                    break
-                improved = True
-    return improved, None, left
 
 
 def _neighbours(problem: Problem, groups: list[list[int]]) -> list[list[int]]:

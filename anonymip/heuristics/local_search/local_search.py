@@ -245,16 +245,6 @@ class _Run:
         found, anneals = search(effort, lower)
         return self._iterate(found, effort, anneals=anneals)
 
-    def from_one(self, first: Solution) -> Search:
-        """Return the search that improves one start."""
-
-        def search(effort: str, lower: Solution | None) -> tuple[Solution, bool]:
-            if lower is None:
-                return self._improve(first, effort), True
-            return self._more(lower, effort), True
-
-        return search
-
     def _improve(self, first: Solution, effort: str, by: str = "") -> Solution:
         """Return what becomes of one start, which is never worse."""
         told = f"start: {first.objective:.6g} by {by or first.method}"
@@ -313,7 +303,7 @@ class _Run:
         of either is never worse.
         """
         if len(starts_of(self.problem)) == 1 or self.problem.n > MOST_MOVED:
-            return self._from_large(min(firsts, key=lambda first: first.objective), weighed)
+            return self.from_one(min(firsts, key=lambda first: first.objective), weighed)
         moved = [(self._improve(first, EFFORTS[0]), first) for first in firsts]
         moved.sort(key=lambda pair: pair[0].objective)
         of = f", one of the best of {len(moved)}"
@@ -335,11 +325,14 @@ class _Run:
 
         return search
 
-    def _from_large(self, first: Solution, weighed: Callable[[], Solution | None]) -> Search:
-        """Return the search of the start of a large table, then of classes out of diving.
+    def from_one(
+        self, first: Solution, weighed: Callable[[], Solution | None] | None = None
+    ) -> Search:
+        """Return the search of one start: of a large table, then of classes out of diving.
 
         Where a bound weighs sets, classes out of these sets go on from normal. What comes before
-        the dive is the same under every limit, and the better one is kept.
+        the dive is the same under every limit, and the better one is kept. Without `weighed` the
+        start alone is improved.
         """
         anneals = True
 
@@ -347,13 +340,13 @@ class _Run:
             nonlocal anneals
             if lower is None:
                 return self._improve(first, effort), anneals
-            start = weighed() if effort == EFFORTS[1] else None
+            start = weighed() if weighed is not None and effort == EFFORTS[1] else None
             if start is not None:
                 found = self._improve(start, effort, "sets that the bound weighed")
                 anneals = lower.objective < found.objective
                 return (lower if anneals else found), anneals
             found = self._more(lower, effort)
-            if effort != EFFORTS[-1] or not may_dive(self.problem):
+            if weighed is None or effort != EFFORTS[-1] or not may_dive(self.problem):
                 return found, anneals
             # All that a cut may take from here on is worth less than what is known by then.
             found = self._iterate(found, EFFORTS[-2], anneals=anneals)

@@ -34,18 +34,17 @@ from anonymip.runtime.packed import Packed
 
 
 @kernel
-def split_class(
-    rules: ClassRules, current: CurrentClasses, work: MoveWork, neighbours: Ints, label: int
-) -> None:
+def split_class(work: MoveWork, neighbours: Ints, label: int) -> None:
     """Cut a class in two while that gains.
 
     Its rows are sorted by how much nearer they are to one of two rows far apart than to the other,
     and cut where the losses are least.
     """
+    rules, current = work.rules, work.current
     while current.sizes[label] >= 2 * rules.k and current.following[current.head[label]] >= 0:
         show_class(rules, current, work.one, label)
         size = work.one.totals[1]
-        cut = _best_cut(rules, current, work, label)
+        cut = _best_cut(work, label)
         if cut == 0:
             return
         # The new class has the neighbours of the old one, and the old one among them.
@@ -70,13 +69,13 @@ def split_class(
 
 
 @kernel
-def _best_cut(rules: ClassRules, current: CurrentClasses, work: MoveWork, label: int) -> int:
+def _best_cut(work: MoveWork, label: int) -> int:
     """Sort the rows of the class in view and return how many are cut off; 0 if that gains nothing.
 
     Complexity: O(s log s + s m) for s rows; O(s^2) more under a diversity.
     """
     # Two types far apart: the farthest from the first, and the farthest from that.
-    view, size = work.one, work.one.totals[1]
+    rules, view, size = work.rules, work.one, work.one.totals[1]
     entries = view.totals[0]
     row_types, copies = view.types[:entries].copy(), view.copies[:entries].copy()
     seed = _farthest(rules, row_types, row_types[0])
@@ -99,7 +98,7 @@ def _best_cut(rules: ClassRules, current: CurrentClasses, work: MoveWork, label:
         work.ends[at] = part_of(rules, size - at, changed_loss(rules, work.other, -1, -1))
     # Now the beginning grows: the second view shows what would be cut off.
     clear_view(rules, work.other)
-    old = part_of(rules, size, current.losses[label])
+    old = part_of(rules, size, work.current.losses[label])
     best, cut = 0.0, 0
     for at in range(1, size - rules.k + 1):
         put_in_view(rules, work.other, work.order[at - 1], 1)
@@ -140,8 +139,10 @@ _LESSER = 1e-6
 
 
 class MoveWork(Packed):
-    """Workspace of the moves."""
+    """The classes, and the workspace of the moves."""
 
+    rules: ClassRules
+    current: CurrentClasses
     #: Views of two classes.
     one: ClassView
     other: ClassView
@@ -157,11 +158,13 @@ class MoveWork(Packed):
     steps: Ints  # (2,) losses of an attribute worked out so far, and how many may be
 
 
-def new_move_work(rules: ClassRules, entries: int, classes: int) -> MoveWork:
-    """Return the workspace for classes of up to so many rows, and so many classes."""
+def new_move_work(rules: ClassRules, current: CurrentClasses, entries: int) -> MoveWork:
+    """Return the workspace for classes of up to so many rows."""
     return MoveWork.of_sizes(
         entries=entries,
-        classes=classes,
+        classes=len(current.sizes),
+        rules=rules,
+        current=current,
         one=new_view(rules, 2 * entries),
         other=new_view(rules, 2 * entries),
         steps=np.array([0, np.iinfo(np.int64).max]),
@@ -194,19 +197,14 @@ def gain_of(
     return old - new if old - new > slack else 0.0
 
 
-#: What is done with two classes.
-NOTHING, GIVE, TAKE, SWAP, MERGE = 0, 1, 2, 3, 4
-
-
 @kernel
-def improve_class(
-    rules: ClassRules, current: CurrentClasses, work: MoveWork, neighbours: Ints, label: int
-) -> None:
+def improve_class(work: MoveWork, neighbours: Ints, label: int) -> None:
     """Split a class if that gains, then do with each neighbour what gains most while it does."""
+    rules, current = work.rules, work.current
     since, started = work.checked[label], current.cursor[CLOCK]
     own_changed = current.changed[label] > since
     if own_changed and current.sizes[label] >= 2 * rules.k:
-        split_class(rules, current, work, neighbours, label)
+        split_class(work, neighbours, label)
     # Neighbours first, then the surplus classes of the types that the class holds.
     known = neighbours.shape[1]
     at = 0
@@ -229,7 +227,7 @@ def improve_class(
         # The two were compared since either changed, and nothing gained.
         if not own_changed and current.changed[other] <= since:
             continue
-        while _improve_two(rules, current, work, label, other):
+        while _improve_two(work, label, other):
             own_changed = True
             if current.sizes[label] == 0 or current.sizes[other] == 0:
                 break
@@ -238,45 +236,54 @@ def improve_class(
 
 
 @kernel
-def _improve_two(
-    rules: ClassRules, current: CurrentClasses, work: MoveWork, one: int, other: int
-) -> bool:
+def _improve_two(work: MoveWork, one: int, other: int) -> bool:
     """Do with two classes what gains most; false if nothing gains."""
+    rules, current = work.rules, work.current
     show_class(rules, current, work.one, one)
     show_class(rules, current, work.other, other)
-    gain, what, first, second = best_move(rules, work, current.losses[one], current.losses[other])
-    if what == NOTHING:
+    gain, merges, first, second = best_move(work, current.losses[one], current.losses[other])
+    if gain == 0.0:
         return False
-    if what == MERGE:
+    if merges:
         for at in range(work.other.totals[0]):
             remove_copies(current, other, work.other.types[at], work.other.copies[at])
             add_copies(current, one, work.other.types[at], work.other.copies[at])
-    if what in (GIVE, SWAP):
-        remove_copies(current, one, first, 1)
-    if what in (TAKE, SWAP):
-        remove_copies(current, other, second, 1)
-        add_copies(current, one, second, 1)
-    if what in (GIVE, SWAP):
-        add_copies(current, other, first, 1)
-    update_class(rules, current, work.other, other)
-    update_class(rules, current, work.one, one)
+    exchange(work, one, other, first, second)
     work.gain[0] += gain
     return True
 
 
 @kernel
-def best_move(
-    rules: ClassRules, work: MoveWork, loss: float, other_loss: float
-) -> tuple[float, int, int, int]:
-    """Return the gain, what it is, and which type leaves the first and the second class in view.
+def exchange(work: MoveWork, one: int, other: int, first: int, second: int) -> None:
+    """Let a copy of the first type leave one class for the other, one of the second that for it.
+
+    Either type may be -1: none.
+    """
+    current = work.current
+    if first >= 0:
+        remove_copies(current, one, first, 1)
+    if second >= 0:
+        remove_copies(current, other, second, 1)
+        add_copies(current, one, second, 1)
+    if first >= 0:
+        add_copies(current, other, first, 1)
+    update_class(work.rules, current, work.other, other)
+    update_class(work.rules, current, work.one, one)
+
+
+@kernel
+def best_move(work: MoveWork, loss: float, other_loss: float) -> tuple[float, bool, int, int]:
+    """Return the gain, whether all merge, and which type leaves the first and the second class.
+
+    The classes are in view, and -1 stands for no type; the gain is 0 if nothing gains.
 
     Complexity: O(s^2 m) for classes of s types. With a monotone loss a swap is not looked at if the
     two classes would not gain enough even if nobody joined them.
     """
-    one, other = work.one, work.other
+    rules, one, other = work.rules, work.one, work.other
     size, other_size, asked = one.totals[1], other.totals[1], rules.diversity
     old, other_old = part_of(rules, size, loss), part_of(rules, other_size, other_loss)
-    best, what, first, second = 0.0, NOTHING, -1, -1
+    best, first, second = 0.0, -1, -1
     most = 0.0  # what the other class could gain at most by a swap
     # A copy of each type of the second class may join the first, then the other way round. `relief`
     # keeps what a class would lose less without it: with a monotone loss no swap that gives it away
@@ -306,7 +313,7 @@ def best_move(
                     and stays_diverse(asked, giver.counts, giving, row_type, -1)
                     and stays_diverse(asked, taker.counts, taking, -1, row_type)
                 ):
-                    best, what = gain, TAKE if side == 1 else GIVE
+                    best = gain
                     first, second = (-1, row_type) if side == 1 else (row_type, -1)
     # Swaps keep both sizes. One is skipped if the reliefs of the two copies together are no more
     # than the best gain: whoever joins only makes the classes lose more.
@@ -334,23 +341,23 @@ def best_move(
                 and stays_diverse(asked, one.counts, size, row_type, partner)
                 and stays_diverse(asked, other.counts, other_size, partner, row_type)
             ):
-                best, what, first, second = gain, SWAP, row_type, partner
+                best, first, second = gain, row_type, partner
     count_steps(work, 2 * (swaps + one.totals[0] + other.totals[0]))
     # A monotone loss is never less in one class than in two.
     if not rules.monotone:
-        gain = _merge_gain(rules, work, old, other_old)
+        gain = _merge_gain(work, old, other_old)
         if gain > best:
-            best, what, first, second = gain, MERGE, -1, -1
-    return best, what, first, second
+            return gain, True, -1, -1
+    return best, False, first, second
 
 
 @kernel
-def _merge_gain(rules: ClassRules, work: MoveWork, old: float, other_old: float) -> float:
+def _merge_gain(work: MoveWork, old: float, other_old: float) -> float:
     """Return what one class of two gains; a monotone loss gains nothing by that.
 
     The first view then shows both classes together.
     """
-    one, other = work.one, work.other
+    rules, one, other = work.rules, work.one, work.other
     for at in range(other.totals[0]):
         put_in_view(rules, one, other.types[at], other.copies[at])
     new = part_of(rules, one.totals[1], changed_loss(rules, one, -1, -1))
@@ -360,28 +367,21 @@ def _merge_gain(rules: ClassRules, work: MoveWork, old: float, other_old: float)
 
 
 @kernel
-def sweep_step(
-    rules: ClassRules,
-    current: CurrentClasses,
-    work: MoveWork,
-    neighbours: Ints,
-    cursor: Ints,
-    amount: int,
-) -> int:
+def sweep_step(work: MoveWork, neighbours: Ints, cursor: Ints, amount: int) -> int:
     """Improve the next `amount` classes; return how many have been looked at."""
-    last = min(cursor[0] + amount, current.cursor[CLASSES])
+    last = min(cursor[0] + amount, work.current.cursor[CLASSES])
     while cursor[0] < last and work.steps[0] < work.steps[1]:
         label = cursor[0]
         cursor[0] += 1
-        if current.sizes[label] > 0:
-            improve_class(rules, current, work, neighbours, label)
+        if work.current.sizes[label] > 0:
+            improve_class(work, neighbours, label)
     return int(cursor[0])
 
 
 @kernel
-def suppress_costly(rules: ClassRules, current: CurrentClasses, work: MoveWork) -> None:
+def suppress_costly(work: MoveWork) -> None:
     """Suppress the rows of all classes that cost more than a row of stars; losses are summed."""
-    view = work.one
+    rules, current, view = work.rules, work.current, work.one
     for label in range(current.cursor[CLASSES]):
         # One row after the other while the class loses more by it than a row of stars.
         while current.sizes[label] > rules.k:
@@ -405,14 +405,13 @@ def suppress_costly(rules: ClassRules, current: CurrentClasses, work: MoveWork) 
 
 
 @kernel
-def take_in(
-    rules: ClassRules, current: CurrentClasses, work: MoveWork, row_types: Ints, near: Ints
-) -> None:
+def take_in(work: MoveWork, row_types: Ints, near: Ints) -> None:
     """Let suppressed rows join the near class whose loss rises least, if by less than a star row.
 
-    `rules, current, work`: as everywhere; losses are summed. `row_types`: (types,) of
-    suppressed rows. `near`: (types, candidates) classes near each type; -1 for none.
+    Losses are summed. `row_types`: (types,) of suppressed rows. `near`: (types, candidates) classes
+    near each type; -1 for none.
     """
+    rules, current = work.rules, work.current
     for place in range(len(row_types)):
         row_type = row_types[place]
         while current.suppressed[row_type] > 0:

@@ -32,12 +32,7 @@ from anonymip.heuristics.local_search.moves import (
     sweep_step,
     take_in,
 )
-from anonymip.heuristics.local_search.trials import (
-    hand_over,
-    new_trials_work,
-    trials_step,
-    weight_of,
-)
+from anonymip.heuristics.local_search.trials import TrialsWork, hand_over, trials_step, weight_of
 from anonymip.objectives.kernels.class_loss import KernelRows, kernel_rows
 from anonymip.objectives.language.tables import LossTables, exact_losses, whole_loss
 from anonymip.problem import Problem
@@ -149,8 +144,12 @@ def improve_classes(
     `effort`: what ends the moves. `trials`: steps of the trials that follow.
     """
     rounds = _Rounds(problem, labels, budget, seed)
+    clock = rounds.state.current.cursor[CLOCK]
     stopped, remark = rounds.move(effort)
-    found = rounds.state.labels() if rounds.changed else np.asarray(labels, np.int64)
+    found = np.asarray(labels, np.int64)
+    if rounds.state.current.cursor[CLOCK] > clock:
+        # Rows of one type are not distinguished for nothing.
+        found = rounds.state.labels()
     if trials and stopped is None:
         found, stopped, told = iterate_classes(
             problem, found, steps=trials, budget=budget, seed=seed
@@ -215,19 +214,13 @@ class _Rounds:
         self.state = CurrentRelease.of(problem, labels)
         self.done = 0
         self._n = problem.n
-        self._started = int(self.state.current.cursor[CLOCK])
         self._budget = budget
         self._stopped: Stopped | None = None
         self._random = np.random.default_rng(seed)
         # Limits have no part in the points of the row types.
         tables, first = problem.compiled.tables, self.state.records[self.state.first[:-1]]
         self._points = embedding(tables, kernel_rows(problem.microdata, tables, first))
-        self._work = new_move_work(self.state.rules, problem.n, len(self.state.current.sizes))
-
-    @property
-    def changed(self) -> bool:
-        """Whether anything was done: rows of one type are not distinguished for nothing."""
-        return int(self.state.current.cursor[CLOCK]) > self._started
+        self._work = new_move_work(self.state.rules, self.state.current, problem.n)
 
     @property
     def _spent(self) -> bool:
@@ -269,6 +262,7 @@ class _Rounds:
             notes=np.zeros((room, 4), np.int64), old_losses=np.zeros(room)
         )
         self.state = replace(self.state, current=current)
+        self._work = self._work._replace(current=current)
         random = self._random
         widest = ITERATED.widest * self.state.rules.k
         room_visited = 0 if visited is None else ITERATED.visited
@@ -294,13 +288,24 @@ class _Rounds:
                 living = self.state.living()
                 among = np.union1d(middles, living[current.following[current.head[living]] < 0])
             near = self._neighbours(among, ITERATED.neighbours)
-            trials = new_trials_work(
-                *(self._points, near, middles, largest, lenders, random, widest, room_visited)
+            count, d = max(ITERATED.trials, len(middles)), self._points.shape[1]
+            drawn = random.normal(size=(count, d)), random.random((count, 3))
+            trials = TrialsWork.of_sizes(
+                rows=ITERATED.most * widest,
+                widest=widest,
+                room=room_visited,
+                points=self._points,
+                neighbours=near,
+                middles=middles,
+                largest=largest,
+                lenders=lenders,
+                draws=np.concatenate(drawn, axis=1),
+                most=ITERATED.most,
             )
             left = 1.0 - self._work.steps[0] / steps
             self._stopped = self._in_steps(
                 *(trials_step, trials, widest, heat * mean * left),
-                total=len(trials.draws),
+                total=count,
                 phase="trials",
                 first=10,
             )
@@ -350,10 +355,10 @@ class _Rounds:
         self, kernel: Callable[..., int], *work: Any, total: int, phase: str, first: int
     ) -> Stopped | None:
         """Run a kernel on the classes until all is done, the effort spent or the time over."""
-        state, cursor = self.state, np.zeros(1, np.int64)
+        cursor = np.zeros(1, np.int64)
 
         def step(amount: int) -> int:
-            done = kernel(state.rules, state.current, self._work, *work, cursor, amount)
+            done = kernel(self._work, *work, cursor, amount)
             return total if self._spent else int(done)
 
         return run_in_steps(step, total, self._budget, phase, first=first)
@@ -421,22 +426,20 @@ class _Rounds:
         state = self.state
         if not state.rules.summed or np.isinf(state.rules.suppression_price):
             return
-        suppress_costly(state.rules, state.current, self._work)
+        suppress_costly(self._work)
         row_types = np.flatnonzero(state.current.suppressed)
         living = state.living()
         centres = centres_of(self._points, state.current, living)
         near = nearest_classes(centres, living, self._points[row_types], _NEIGHBOURS)
-        take_in(state.rules, state.current, self._work, row_types, near)
+        take_in(self._work, row_types, near)
 
     def _lenders(self) -> Ints:
         """Return (types, d) types with a surplus near each type; -1 for none."""
         current, points = self.state.current, self._points
-        if not self.state.rules.borrows:
-            return np.full((len(points), 0), -1, np.int64)
         surpluses = np.unique(current.surplus[current.surplus >= 0])
         surpluses = surpluses[current.sizes[surpluses] > self.state.rules.k]
         surpluses = surpluses[current.following[current.head[surpluses]] < 0]
-        if not len(surpluses):
+        if not self.state.rules.borrows or not len(surpluses):
             return np.full((len(points), 0), -1, np.int64)
         row_types = current.types[current.head[surpluses]]
         return nearest_classes(points[row_types], row_types, points, ITERATED.lenders)

@@ -285,12 +285,11 @@ def assign(classes: SquaredClasses, work: SquaredRound, k: int, draws: Floats) -
     for part in range(made):
         # Along a line all are sorted once, else around the record farthest from the first one.
         if part == 0 or not along:
-            centre = one
-            if not along and part > 0:
-                for at in range(begin, count):
-                    far = squared_distance(points[work.unassigned[at]], points[one])
-                    if at == begin or far > squared_distance(points[centre], points[one]):
-                        centre = work.unassigned[at]
+            centre, farthest = one, -1.0
+            for at in range(begin, count if part > 0 else begin):
+                far = squared_distance(points[work.unassigned[at]], points[one])
+                if far > farthest:
+                    centre, farthest = work.unassigned[at], far
             for at in range(begin, count):
                 x = work.unassigned[at]
                 if along:

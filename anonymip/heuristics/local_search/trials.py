@@ -47,7 +47,10 @@ _BORROWING, _TRIAL, _STEEP = ITERATED.borrowing, ITERATED.trial, ITERATED.steep
 
 
 class TrialsWork(Packed):
-    """What trials are made of."""
+    """What trials are made of: `rows` are those of the `most` classes taken apart at once.
+
+    There is `room` for the classes visited.
+    """
 
     points: Floats  # (t, d) of the row types: their distance is about their loss
     neighbours: Ints  # (classes, q) of each class; -1 for none
@@ -84,50 +87,18 @@ def hand_over(trials: TrialsWork, state: CurrentRelease, visited: dict[bytes, In
         del visited[key]
 
 
-def new_trials_work(
-    points: Floats,
-    neighbours: Ints,
-    middles: Ints,
-    largest: float,
-    lenders: Ints,
-    random: np.random.Generator,
-    widest: int,
-    room: int,
-) -> TrialsWork:
-    """Return the workspace of the next trials, which are drawn.
-
-    `widest`: rows of a class that is taken apart, at most. `room`: for classes visited.
-    """
-    numbers, d = ITERATED, points.shape[1]
-    trials = max(numbers.trials, len(middles))
-    return TrialsWork.of_sizes(
-        rows=numbers.most * widest,
-        widest=widest,
-        room=room,
-        points=points,
-        neighbours=neighbours,
-        middles=middles,
-        largest=largest,
-        lenders=lenders,
-        draws=np.concatenate([random.normal(size=(trials, d)), random.random((trials, 3))], axis=1),
-        most=numbers.most,
-    )
-
-
 @kernel
-def _choose_classes(
-    rules: ClassRules, current: CurrentClasses, trials: TrialsWork, trial: int, widest: int
-) -> int:
+def _choose_classes(work: MoveWork, trials: TrialsWork, trial: int, widest: int) -> int:
     """Write a class drawn and its nearest neighbours; return how many these are."""
-    labels, d = trials.labels, trials.points.shape[1]
+    sizes, labels, d = work.current.sizes, trials.labels, trials.points.shape[1]
     drawn = trials.draws[trial, d]
-    drawn = drawn if rules.summed else drawn**3
+    drawn = drawn if work.rules.summed else drawn**3
     middle = trials.middles[int(drawn * len(trials.middles))]
     wanted = 2 + int(trials.draws[trial, d + 1] * (len(labels) - 1))
     count = 0
     for at in range(-1, trials.neighbours.shape[1]):
         label = middle if at < 0 else trials.neighbours[middle, at]
-        if label < 0 or current.sizes[label] == 0 or current.sizes[label] > widest:
+        if label < 0 or sizes[label] == 0 or sizes[label] > widest:
             continue
         known = False
         for before in range(count):
@@ -161,22 +132,14 @@ def _home(current: CurrentClasses, trials: TrialsWork, count: int, row_type: int
 
 
 @kernel
-def _lay_out(
-    rules: ClassRules,
-    current: CurrentClasses,
-    work: MoveWork,
-    trials: TrialsWork,
-    trial: int,
-    count: int,
-    borrows: bool,
-) -> int:
+def _lay_out(work: MoveWork, trials: TrialsWork, trial: int, count: int, borrows: bool) -> int:
     """Write the rows of the classes chosen in the order of the line; return how many.
 
     Those that `borrows` lets go back to a class of copies are left out.
     """
-    points, size = trials.points, 0
+    current, points, size = work.current, trials.points, 0
     for at in range(count):
-        show_class(rules, current, work.one, trials.labels[at])
+        show_class(work.rules, current, work.one, trials.labels[at])
         for place in range(work.one.totals[0]):
             row_type, key = work.one.types[place], 0.0
             if borrows and _home(current, trials, count, row_type) >= 0:
@@ -195,14 +158,14 @@ def _lay_out(
 
 
 @kernel
-def _assign_diverse(rules: ClassRules, work: MoveWork, trials: TrialsWork, size: int) -> bool:
+def _assign_diverse(work: MoveWork, trials: TrialsWork, size: int) -> bool:
     """Arrange the rows so that each k of them are diverse, near the order of the line.
 
     Each class takes the next row that leaves it room for what it lacks; false if none does, or if
     the rows that are left over spoil the last class.
     """
-    rule, counts, k = rules.diversity, work.other.counts, rules.k
-    clear_view(rules, work.other)
+    rule, counts, k = work.rules.diversity, work.other.counts, work.rules.k
+    clear_view(work.rules, work.other)
     arranged = True
     for start in range(0, size - size % k, k):
         start_counts(counts)
@@ -251,18 +214,13 @@ def _cut(rules: ClassRules, trials: TrialsWork, trial: int, size: int) -> int:
 
 @kernel
 def _fill_up(
-    rules: ClassRules,
-    current: CurrentClasses,
-    work: MoveWork,
-    trials: TrialsWork,
-    count: int,
-    row_type: int,
-    least: tuple[float, int],
+    work: MoveWork, trials: TrialsWork, count: int, row_type: int, least: tuple[float, int]
 ) -> tuple[float, int]:
     """Return what the rows in view lose at least with copies lent near a row, and their type.
 
     `least`: what is known of that.
     """
+    rules, current = work.rules, work.current
     missing, (best, filler) = rules.k - work.other.totals[1], least
     for lender in trials.lenders[row_type]:
         home = -1 if lender < 0 else _home(current, trials, count, lender)
@@ -278,20 +236,13 @@ def _fill_up(
 
 
 @kernel
-def _cut_to_borrow(
-    rules: ClassRules,
-    current: CurrentClasses,
-    work: MoveWork,
-    trials: TrialsWork,
-    count: int,
-    size: int,
-) -> int:
+def _cut_to_borrow(work: MoveWork, trials: TrialsWork, count: int, size: int) -> int:
     """Write where classes end of the rows in their order that lose least; return how many.
 
     Those of fewer than k rows borrow the others. 0 if no classes can be made, or if lenders have
     less than is borrowed. Complexity: O(s k l m) for s rows and l lenders of each.
     """
-    k, least = rules.k, trials.least
+    rules, k, least = work.rules, work.rules.k, trials.least
     least[: size + 1] = np.inf
     least[0] = 0.0 if rules.summed else -np.inf
     for start in range(size):
@@ -304,9 +255,8 @@ def _cut_to_borrow(
                 loss = part_of(rules, end - start, changed_loss(rules, work.other, -1, -1))
             else:
                 for place in (start, end - 1):
-                    loss, filler = _fill_up(
-                        rules, current, work, trials, count, trials.types[place], (loss, filler)
-                    )
+                    row_type = trials.types[place]
+                    loss, filler = _fill_up(work, trials, count, row_type, (loss, filler))
             after = least[start] + loss if rules.summed else max(least[start], loss)
             if after < least[end]:
                 least[end], trials.starts[end], trials.fillers[end] = after, start, filler
@@ -328,21 +278,15 @@ def _cut_to_borrow(
                 if trials.fillers[before] == filler:
                     lent += k - (trials.ends[before] - start)
                 start = trials.ends[before]
-            if current.sizes[find_surplus(current, filler)] - k < lent:
+            if work.current.sizes[find_surplus(work.current, filler)] - k < lent:
                 return 0
     return made
 
 
 @kernel
-def _change_size(
-    rules: ClassRules,
-    current: CurrentClasses,
-    work: MoveWork,
-    label: int,
-    row_type: int,
-    copies: int,
-) -> None:
+def _change_size(work: MoveWork, label: int, row_type: int, copies: int) -> None:
     """Put copies into a class of copies of a row, or take them out if they are less than none."""
+    rules, current = work.rules, work.current
     work.gain[0] += part_of(rules, current.sizes[label], current.losses[label])
     if copies > 0:
         add_copies(current, label, row_type, copies)
@@ -353,16 +297,9 @@ def _change_size(
 
 
 @kernel
-def _make_anew(
-    rules: ClassRules,
-    current: CurrentClasses,
-    work: MoveWork,
-    trials: TrialsWork,
-    count: int,
-    made: int,
-    borrows: bool,
-) -> None:
+def _make_anew(work: MoveWork, trials: TrialsWork, count: int, made: int, borrows: bool) -> None:
     """Take the classes chosen apart, and make classes of their rows as they were cut."""
+    rules, current = work.rules, work.current
     near = trials.neighbours[trials.labels[0]].copy()
     q, work.gain[0] = len(near), 0.0
     for at in range(count):
@@ -374,7 +311,7 @@ def _make_anew(
             home = _home(current, trials, count, row_type) if borrows else -1
             remove_copies(current, label, row_type, copies)
             if home >= 0:
-                _change_size(rules, current, work, home, row_type, copies)
+                _change_size(work, home, row_type, copies)
         update_class(rules, current, work.other, label)
     for at in range(made):
         trials.made[at] = open_label(current)
@@ -384,7 +321,7 @@ def _make_anew(
             add_copies(current, trials.made[at], trials.types[place], 1)
         missing, filler = rules.k - (trials.ends[at] - first), trials.fillers[at]
         if filler >= 0:
-            _change_size(rules, current, work, find_surplus(current, filler), filler, -missing)
+            _change_size(work, find_surplus(current, filler), filler, -missing)
             add_copies(current, trials.made[at], filler, missing)
         first = trials.ends[at]
     first = 0
@@ -450,38 +387,32 @@ def _remember(current: CurrentClasses, trials: TrialsWork) -> None:
 
 @kernel
 def trials_step(
-    rules: ClassRules,
-    current: CurrentClasses,
-    work: MoveWork,
-    trials: TrialsWork,
-    widest: int,
-    heat: float,
-    cursor: Ints,
-    amount: int,
+    work: MoveWork, trials: TrialsWork, widest: int, heat: float, cursor: Ints, amount: int
 ) -> int:
     """Make the next `amount` trials; return how many have been made."""
+    rules, current = work.rules, work.current
     last = min(cursor[0] + amount, len(trials.draws))
     full, most = len(current.notes) // 2, trials.points.shape[1] + 2
     while cursor[0] < last and work.steps[0] < work.steps[1]:
         trial = cursor[0]
         cursor[0] += 1
         work.steps[0] += _TRIAL
-        count = _choose_classes(rules, current, trials, trial, widest)
+        count = _choose_classes(work, trials, trial, widest)
         borrows = trials.lenders.shape[1] > 0 and _chance(trials, trial) > 1.0 - _BORROWING
         if count < (1 if borrows else 2):
             continue
-        size = _lay_out(rules, current, work, trials, trial, count, borrows)
-        if rules.diversity.values.shape[1] > 0 and not _assign_diverse(rules, work, trials, size):
+        size = _lay_out(work, trials, trial, count, borrows)
+        if rules.diversity.values.shape[1] > 0 and not _assign_diverse(work, trials, size):
             continue
         if borrows:
-            made = _cut_to_borrow(rules, current, work, trials, count, size)
+            made = _cut_to_borrow(work, trials, count, size)
         else:
             made = _cut(rules, trials, trial, size)
         if made == 0 and (size > 0 or not borrows):
             continue
         gained, noted, since = work.gain[0], 0, current.cursor[CLOCK]
         current.cursor[NOTED] = 0
-        _make_anew(rules, current, work, trials, count, made, borrows)
+        _make_anew(work, trials, count, made, borrows)
         # What is noted of changes tells which classes to look at, until none has changed since it
         # was compared with its neighbours. Beyond a limit no class is known to be allowed.
         while noted < current.cursor[NOTED] < full and work.gain[0] > -np.inf:
@@ -491,7 +422,7 @@ def trials_step(
                 and current.sizes[label] > 0
                 and current.changed[label] > work.checked[label]
             ):
-                improve_class(rules, current, work, trials.neighbours, label)
+                improve_class(work, trials.neighbours, label)
             noted += 1
         gain = work.gain[0]
         if not rules.summed and gain > -np.inf:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from anonymip.assignments import SUPPRESSED, Assignment, Patterns
+from anonymip.assignments import SUPPRESSED, Patterns
 from anonymip.errors import InputError, InvalidAssignment, NoSolution, argument, unknown_name
 from anonymip.heuristics.growing.raised_price import PRICES, released, solve_within_limit
-from anonymip.heuristics.patterns.open_rows import is_diverse, open_rows, pattern_of_records
-from anonymip.heuristics.patterns.row_moves import gather_under_stars, gathering, place_unassigned
+from anonymip.heuristics.patterns.open_rows import (
+    OpenRows,
+    is_diverse,
+    open_rows,
+    pattern_of_records,
+)
+from anonymip.heuristics.patterns.row_moves import Gathering, gather_under_stars, place_unassigned
 from anonymip.heuristics.patterns.shared_rows import PackedRows, pack_rows, share_rows
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import priced_patterns, recoding_of, refuse_isolated
@@ -143,9 +149,11 @@ def solve_capped(
         assert isinstance(found.assignment, Patterns)
         index = found.assignment.index
         shown = Patterns(np.where(index == SUPPRESSED, starred[0], index))
-        choices = _allowed(problem, found, found.assignment) + _allowed(problem, found, shown)
-        done = any(same_loss(one.objective, found.objective) for one in choices)
         bounds = [found.bound] if found.bound else []
+        for assignment in (found.assignment, shown):
+            with suppress(InvalidAssignment):
+                choices.append(released(problem, replace(found, assignment=assignment), bounds))
+        done = any(same_loss(one.objective, found.objective) for one in choices)
     else:
         refuse_isolated(problem)
         try:
@@ -166,15 +174,6 @@ def solve_capped(
         assert refused is not None
         raise NoSolution(refused.message, remedy=refused.remedy)
     return min(choices, key=lambda one: one.objective)
-
-
-def _allowed(problem: Problem, found: Solution, assignment: Assignment) -> list[Solution]:
-    """Return patterns as a solution of a problem, with a bound that holds without its limit."""
-    bounds = [found.bound] if found.bound else []
-    try:
-        return [released(problem, replace(found, assignment=assignment), bounds)]
-    except InvalidAssignment:
-        return []
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,6 +197,20 @@ class PatternGreedy:
         rows = pack_rows(problem.microdata.codes, stars)
         return cls(problem, recoding_of(problem), stars, costs, order, price, rows)
 
+    def gathering(self, state: OpenRows, order: Ints) -> Gathering:
+        """Return the settings and workspace of a search for moves of records."""
+        n, rows = len(state.row_of), len(state.rows)
+        return Gathering.of_sizes(
+            n=n,
+            rows=rows,
+            order=order,
+            costs=self.costs,
+            unassigned_costs=np.full(n, self.price),
+            alone=self.price,
+            numbers=np.array([self.problem.k, int(self.recoding.single_use), 0, 0, 0, 0], np.int64),
+            space=np.empty((5, 1 << max(4, int(2 * (n + rows)).bit_length())), np.int64),
+        )
+
     def shuffled(self, rng: np.random.Generator) -> Ints:
         """Return the patterns by ascending cost, at random among equals."""
         drawn = rng.permutation(len(self.costs))
@@ -219,31 +232,19 @@ class PatternGreedy:
 
     def _shared(self, order: Ints, budget: Budget) -> tuple[Ints, Stopped | None]:
         """Return the pattern of each record that gets one with at least k - 1 others."""
-        problem, single = self.problem, self.recoding.single_use
+        problem, rows, single = self.problem, self.rows, self.recoding.single_use
         if problem.diversity is not None:
-            counts = np.ones(problem.n, np.int64)
-            return share_rows(
-                self.rows, order, counts, problem.k, budget, single=single, diverse=problem
-            )
+            return share_rows(problem, rows, order, np.ones(problem.n, np.int64), single, budget)
         types = problem.microdata.row_types()
-        packed = PackedRows(np.ascontiguousarray(self.rows.words[types.first]), self.rows.masks)
-        found, stopped = share_rows(
-            packed, order, types.counts.copy(), problem.k, budget, single=single
-        )
+        packed = PackedRows(np.ascontiguousarray(rows.words[types.first]), rows.masks)
+        found, stopped = share_rows(problem, packed, order, types.counts.copy(), single, budget)
         return found[types.inverse], stopped
 
     def _placed(self, pattern_of: Ints, budget: Budget, stopped: Stopped | None) -> Ints:
         """Return the patterns once the records left have found rows."""
         problem, k = self.problem, self.problem.k
         state = open_rows(problem, self.rows, pattern_of)
-        work = gathering(
-            state,
-            self.order[self.costs[self.order] <= self.price],
-            self.costs,
-            self.price,
-            k,
-            single=self.recoding.single_use,
-        )
+        work = self.gathering(state, self.order[self.costs[self.order] <= self.price])
         # Without time only rows in use and that of stars are looked at.
         place_unassigned(state, work, budget)
         unassigned = np.flatnonzero(state.row_of < 0)

@@ -10,7 +10,7 @@ from anonymip.assignments import SUPPRESSED, Assignment, Patterns
 from anonymip.heuristics.growing.raised_price import found_or_known
 from anonymip.heuristics.patterns.open_rows import open_rows, pattern_of_records
 from anonymip.heuristics.patterns.pattern_greedy import PatternGreedy, pattern_greedy, solve_capped
-from anonymip.heuristics.patterns.row_moves import MADE, find_others, gathering, try_all
+from anonymip.heuristics.patterns.row_moves import MADE, find_others, try_all
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import recoding_of
 from anonymip.runtime.budget import Budget
@@ -49,20 +49,18 @@ def pattern_search(
     Complexity of a pass: O(p n) time, O((p + n) m) memory.
     """
     watch, budget = Stopwatch(), budget or Budget()
-    recoding = recoding_of(problem)
-    if problem.is_capped:
-        limited = _within_limit(problem, passes, start, budget, seed)
-        return replace(limited, seconds=watch.seconds)
+    recoding_of(problem)  # refuses any other
     if start is None:
         first = pattern_greedy(problem, budget=budget.share(_SHARE), seed=seed)
     else:
         first = Solution.of(problem, start, method="start")
+    if problem.is_capped:
+        limited = _within_limit(problem, passes, first, budget, seed)
+        return replace(limited, seconds=watch.seconds)
     assert isinstance(first.assignment, Patterns)
     shared = PatternGreedy.of(problem)
     state = open_rows(problem, shared.rows, first.assignment.index.astype(np.int64))
-    work = gathering(
-        state, shared.order, shared.costs, shared.price, problem.k, single=recoding.single_use
-    )
+    work = shared.gathering(state, shared.order)
     made, stopped = -1, budget.stop_reason()
     done = 0
     while stopped is None and done < passes and made < work.numbers[MADE]:
@@ -88,13 +86,9 @@ def pattern_search(
 
 
 def _within_limit(
-    problem: Problem, passes: int, start: Assignment | None, budget: Budget, seed: int
+    problem: Problem, passes: int, known: Solution, budget: Budget, seed: int
 ) -> Solution:
-    """Return the best release found within a limit of suppression, never worse than the start."""
-    if start is None:
-        known = pattern_greedy(problem, budget=budget.share(_SHARE), seed=seed)
-    else:
-        known = Solution.of(problem, start, method="start")
+    """Return the best release found within a limit of suppression, never worse than the known."""
 
     def search(free: Problem, *, budget: Budget) -> Solution:
         may_start = known.assignment.suppressed <= free.most_suppressed

@@ -57,23 +57,6 @@ class Gathering(Packed):
     space: Ints  # (5, 2 (n + rows) or more) workspace of grouping
 
 
-def gathering(
-    state: OpenRows, order: Ints, costs: Floats, alone: float, k: int, *, single: bool
-) -> Gathering:
-    """Return the settings and workspace of a search."""
-    n, rows = len(state.row_of), len(state.rows)
-    return Gathering.of_sizes(
-        n=n,
-        rows=rows,
-        order=order,
-        costs=costs,
-        unassigned_costs=np.full(n, alone),
-        alone=alone,
-        numbers=np.array([k, int(single), 0, 0, 0, 0], np.int64),
-        space=np.empty((5, 1 << max(4, int(2 * (n + rows)).bit_length())), np.int64),
-    )
-
-
 @kernel
 def find_others(state: OpenRows, work: Gathering) -> None:
     """Find for each record the cheapest row in use that it fits, besides its own."""
@@ -197,9 +180,9 @@ def gather(state: OpenRows, work: Gathering, pattern: int, members: Ints) -> Non
                 continue
             spare = min(found[row], rows[row, SIZE] - k)
             if found[row] > spare:
-                leaving = _leaving(state, work, row, mark, (found[row] - spare) * saved)
+                leaving = _leaving(state, work, row, (found[row] - spare) * saved)
                 if found[row] * saved - leaving > spare * saved:
-                    _give_up(state, work, row, mark)
+                    _give_up(state, work, row)
                     gain += found[row] * saved - leaving
                     came += found[row]
                     taken[row] = found[row]
@@ -209,11 +192,11 @@ def gather(state: OpenRows, work: Gathering, pattern: int, members: Ints) -> Non
             taken[row] = spare
         # A new row that these leave below k fills up with the members who lose least.
         if target < 0 and came < k:
-            short, lost = _fill_up(state, work, cost, count, k - came, mark, gain)
+            short, lost = _fill_up(state, work, cost, count, k - came, gain)
             gain -= lost
             possible = not short
     if possible and gain > LEAST_GAIN:
-        _carry_out(state, work, pattern, target, members, count, mark)
+        _carry_out(state, work, pattern, target, members, count)
     # Clear the counters for the next group.
     for at in range(count):
         found[touched[at]] = 0
@@ -221,11 +204,12 @@ def gather(state: OpenRows, work: Gathering, pattern: int, members: Ints) -> Non
 
 
 @kernel
-def _leaving(state: OpenRows, work: Gathering, row: int, mark: int, most: float) -> float:
+def _leaving(state: OpenRows, work: Gathering, row: int, most: float) -> float:
     """Return what the records of a row lose that are not in the group, if it is given up.
 
     Infinite once it exceeds `most` on the way, so that large rows are not walked through in vain.
     """
+    mark = work.numbers[_MARKS]
     if work.kept[row] == mark:
         return np.inf
     now = work.costs[state.rows[row, PATTERN]]
@@ -233,7 +217,7 @@ def _leaving(state: OpenRows, work: Gathering, row: int, mark: int, most: float)
     record = state.rows[row, HEAD]
     while record >= 0:
         if work.marks[record] != mark:
-            other = _goes_to(state, work, record, row, mark)
+            other = _goes_to(state, work, record, row)
             lost -= now
             lost += work.alone if other < 0 else work.costs[state.rows[other, PATTERN]]
             if lost > most:
@@ -243,14 +227,14 @@ def _leaving(state: OpenRows, work: Gathering, row: int, mark: int, most: float)
 
 
 @kernel
-def _goes_to(state: OpenRows, work: Gathering, record: int, row: int, mark: int) -> int:
+def _goes_to(state: OpenRows, work: Gathering, record: int, row: int) -> int:
     """Return where a record goes whose row is given up: its other row, or -1 for none."""
     other = work.other[record]
     if (
         other >= 0
         and other != row
         and state.rows[other, PATTERN] >= 0
-        and work.marks[len(state.row_of) + other] != mark
+        and work.marks[len(state.row_of) + other] != work.numbers[_MARKS]
         and fits(state, record, other)
         and work.costs[state.rows[other, PATTERN]] <= work.alone
     ):
@@ -259,13 +243,14 @@ def _goes_to(state: OpenRows, work: Gathering, record: int, row: int, mark: int)
 
 
 @kernel
-def _give_up(state: OpenRows, work: Gathering, row: int, mark: int) -> None:
+def _give_up(state: OpenRows, work: Gathering, row: int) -> None:
     """Mark a row as given up, and as kept those that its other records go to."""
+    mark = work.numbers[_MARKS]
     work.marks[len(state.row_of) + row] = mark
     record = state.rows[row, HEAD]
     while record >= 0:
         if work.marks[record] != mark:
-            other = _goes_to(state, work, record, row, mark)
+            other = _goes_to(state, work, record, row)
             if other >= 0:
                 work.kept[other] = mark
         record = state.links[record, 1]
@@ -273,7 +258,7 @@ def _give_up(state: OpenRows, work: Gathering, row: int, mark: int) -> None:
 
 @kernel
 def _fill_up(
-    state: OpenRows, work: Gathering, cost: float, count: int, needed: int, mark: int, most: float
+    state: OpenRows, work: Gathering, cost: float, count: int, needed: int, most: float
 ) -> tuple[bool, float]:
     """Take records that lose least until enough come; return whether too few do, and the loss.
 
@@ -303,14 +288,14 @@ def _fill_up(
         for at in range(count):
             row = touched[at]
             more = found[row] - taken[row]
-            if more > 0 and work.marks[len(state.row_of) + row] != mark:
+            if more > 0 and work.marks[len(state.row_of) + row] != work.numbers[_MARKS]:
                 loss = more * (cost - work.costs[rows[row, PATTERN]])
-                loss += _leaving(state, work, row, mark, most - lost - loss)
+                loss += _leaving(state, work, row, most - lost - loss)
                 if loss < least * min(more, needed):
                     best, least, total = row, loss / min(more, needed), loss
         if best < 0:
             return True, lost
-        _give_up(state, work, best, mark)
+        _give_up(state, work, best)
         needed -= found[best] - taken[best]
         taken[best] = found[best]
         lost += total
@@ -321,13 +306,7 @@ def _fill_up(
 
 @kernel
 def _carry_out(
-    state: OpenRows,
-    work: Gathering,
-    pattern: int,
-    target: int,
-    members: Ints,
-    count: int,
-    mark: int,
+    state: OpenRows, work: Gathering, pattern: int, target: int, members: Ints, count: int
 ) -> None:
     """Make a move; undo it if a row then lacks the diversity."""
     rows, log, n = state.rows, work.log, len(state.row_of)
@@ -352,10 +331,10 @@ def _carry_out(
     # The other records of rows given up go where it was found that they fit.
     for at in range(count):
         row = work.touched[at]
-        if work.marks[n + row] == mark:
+        if work.marks[n + row] == work.numbers[_MARKS]:
             while rows[row, HEAD] >= 0:
                 record = rows[row, HEAD]
-                other = _goes_to(state, work, record, row, mark)
+                other = _goes_to(state, work, record, row)
                 log[moved, 0], log[moved, 1] = record, row
                 moved += 1
                 move(state, record, other)

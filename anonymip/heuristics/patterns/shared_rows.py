@@ -50,14 +50,22 @@ def pack_rows(codes: Codes, stars: Flags) -> PackedRows:
     return PackedRows(words, masks)
 
 
-#: State of the loop: rows left, patterns done, records left.
+#: Places of `_Sharing.state`: rows left, patterns done, records left.
 _LEFT, _DONE, _RECORDS = range(3)
 
 
-class _Space(Packed):
-    """Workspace of the loop: a hash table of what the rows left show, and groups of rows."""
+class _Sharing(Packed):
+    """The loop: what is asked, how far it is, and its workspace."""
 
+    packed: PackedRows
+    order: Ints  # patterns
+    counts: Ints  # (t,) records of each row
+    k: int
+    single: bool  # whether a pattern serves one output row
+    pattern_of: Annotated[Ints, "t", -1]
+    state: Ints
     left: Ints
+    #: A hash table of what the rows left show, and groups of rows.
     group: Annotated[Ints, "t"]
     table: Annotated[Ints, "places"]
     first: Annotated[Ints, "t"]
@@ -65,77 +73,64 @@ class _Space(Packed):
 
 
 def share_rows(
-    packed: PackedRows,
-    order: Ints,
-    counts: Ints,
-    k: int,
-    budget: Budget,
-    *,
-    single: bool = False,
-    diverse: Problem | None = None,
+    problem: Problem, packed: PackedRows, order: Ints, counts: Ints, single: bool, budget: Budget
 ) -> tuple[Ints, Stopped | None]:
     """Return the pattern of each row, -1 for rows that are left, and why it stopped early.
 
-    Patterns are looked at in `order`, and each serves the rows that `k` records share; a `single`
-    one serves one output row: the one of the most records, the first among equals. Under a
-    diversity `diverse` is the problem, and the rows are its records. Complexity: O(p t) time and
+    Patterns are looked at in `order`, and each serves the rows that k records share, `counts` of
+    each row; a `single` one serves one output row: the one of the most records, the first among
+    equals. Under a diversity the rows are the records of the problem. Complexity: O(p t) time and
     O(t) memory: rows leave as they get their pattern.
     """
     t = len(counts)
-    pattern_of = np.full(t, -1, np.int64)
-    places = 1 << max(4, int(2 * t).bit_length())
-    space = _Space.of_sizes(t=t, places=places, left=np.arange(t))
-    state = np.array([t, 0, counts.sum()], np.int64)
+    work = _Sharing.of_sizes(
+        t=t,
+        places=1 << max(4, int(2 * t).bit_length()),
+        packed=packed,
+        order=order,
+        counts=counts,
+        k=problem.k,
+        single=single,
+        left=np.arange(t),
+        state=np.array([t, 0, counts.sum()], np.int64),
+    )
 
     def step(amount: int) -> int:
-        if diverse is None:
-            until = min(len(order), int(state[_DONE]) + amount)
-            _share(packed, order, counts, k, single, pattern_of, space, state, until)
+        until = min(len(order), int(work.state[_DONE]) + amount)
+        if problem.diversity is None:
+            _share(work, until)
         else:
-            for _ in range(min(amount, len(order) - int(state[_DONE]))):
-                _share_diversely(packed, order, k, single, pattern_of, space, state, diverse)
-        return len(order) if state[_RECORDS] < k else int(state[_DONE])
+            while work.state[_DONE] < until:
+                _share_diversely(work, problem)
+        return len(order) if work.state[_RECORDS] < problem.k else int(work.state[_DONE])
 
     stopped = run_in_steps(step, len(order), budget, "sharing patterns")
-    return pattern_of, stopped
+    return work.pattern_of, stopped
 
 
-def _share_diversely(
-    packed: PackedRows,
-    order: Ints,
-    k: int,
-    single: bool,
-    pattern_of: Ints,
-    space: _Space,
-    state: Ints,
-    problem: Problem,
-) -> None:
+def _share_diversely(work: _Sharing, problem: Problem) -> None:
     """Look at one pattern; groups that lack the diversity stay."""
-    diversity = problem.diversity
-    assert diversity is not None
-    pattern, count = int(order[state[_DONE]]), int(state[_LEFT])
-    left = space.left[:count]
-    shown = packed.masks[pattern]
-    groups = int(
-        group_rows(packed.words, shown, left, count, space.group, space.table, space.first)
-    )
-    labels = space.group[:count]
+    assert problem.diversity is not None
+    pattern, left = work.order[work.state[_DONE]], work.left[: work.state[_LEFT]]
+    work.state[_DONE] += 1
+    shown, space = work.packed.masks[pattern], (work.group, work.table, work.first)
+    groups = int(group_rows(work.packed.words, shown, left, len(left), *space))
+    labels = work.group[: len(left)]
     sizes = np.bincount(labels, minlength=groups)
-    large = np.flatnonzero(sizes >= k)
-    state[_DONE] += 1
+    large = np.flatnonzero(sizes >= work.k)
     if not len(large):
         return
     within = np.isin(labels, large)
     numbers = np.searchsorted(large, labels[within])
-    met = diversity.kept_by(problem.microdata, left[within], numbers, len(large))
+    met = problem.diversity.kept_by(problem.microdata, left[within], numbers, len(large))
     chosen = large[met]
-    if single and len(chosen):
+    if work.single and len(chosen):
         chosen = chosen[np.argmax(sizes[chosen])][None]
     taken = np.isin(labels, chosen)
-    pattern_of[left[taken]] = pattern
+    work.pattern_of[left[taken]] = pattern
     rest = left[~taken]
-    space.left[: len(rest)] = rest
-    state[_LEFT] = state[_RECORDS] = len(rest)
+    work.left[: len(rest)] = rest
+    work.state[_LEFT] = work.state[_RECORDS] = len(rest)
 
 
 @kernel
@@ -194,39 +189,29 @@ def group_rows(
 
 
 @kernel
-def _share(
-    packed: PackedRows,
-    order: Ints,
-    counts: Ints,
-    k: int,
-    single: bool,
-    pattern_of: Ints,
-    space: _Space,
-    state: Ints,
-    until: int,
-) -> None:
+def _share(work: _Sharing, until: int) -> None:
     """Look at the patterns up to a place in the order."""
-    left, group, sums = space.left, space.group, space.sums
+    packed, state, counts, k = work.packed, work.state, work.counts, work.k
+    left, group, sums = work.left, work.group, work.sums
     while state[_DONE] < until and state[_RECORDS] >= k:
-        pattern = order[state[_DONE]]
+        pattern = work.order[state[_DONE]]
         state[_DONE] += 1
         rows = left[: state[_LEFT]]
-        groups = group_rows(
-            packed.words, packed.masks[pattern], rows, len(rows), group, space.table, space.first
-        )
+        shown = packed.masks[pattern]
+        groups = group_rows(packed.words, shown, rows, len(rows), group, work.table, work.first)
         # Records of each group; under single use only the largest one counts.
         sums[:groups] = 0
         for at in range(len(rows)):
             sums[group[at]] += counts[rows[at]]
         only = -1
-        if single:
+        if work.single:
             only = int(np.argmax(sums[:groups]))
         # Rows of groups that reach k leave; the others close up in front.
         kept = 0
         for at in range(len(rows)):
             row, number = rows[at], group[at]
             if sums[number] >= k and (only < 0 or number == only):
-                pattern_of[row] = pattern
+                work.pattern_of[row] = pattern
                 state[_RECORDS] -= counts[row]
             else:
                 left[kept] = row

@@ -174,7 +174,7 @@ def tabulate(
     # Where only rounding is left of the sum of constants, it is 0.
     constant = fsum(constants)
     constant = 0.0 if abs(constant) <= _RESIDUE * max(map(abs, constants)) else constant
-    return _pack(constant, ranges, sets, pairs)
+    return pack(constant, ranges, sets, pairs)
 
 
 def _shared_exact(exact: Floats) -> float:
@@ -303,12 +303,18 @@ def _refuse_undefined(losses: Floats, name: str) -> None:
         )
 
 
-def _pack(
+def pack(
     constant: float,
     ranges: list[tuple[int, float, float, float]],
     sets: list[tuple[int, Floats]],
     pairs: list[_PairTerm],
 ) -> LossTables:
+    """Return the tables of terms by ranges, by counts of values, and by pairs of ends.
+
+    Of each the attribute, then for ranges the origin and the two coefficients, for sets the losses
+    by count, for pairs the number of levels, the stride and the losses.
+    """
+
     def flat(tables: list[Floats]) -> tuple[Floats, list[int]]:
         lengths = [table.size for table in tables]
         starts = [sum(lengths[:i]) for i in range(len(lengths))]

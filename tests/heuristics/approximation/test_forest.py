@@ -24,13 +24,7 @@ from anonymip import (
     census,
     objective,
 )
-from anonymip.heuristics.approximation.forest import (
-    Forest,
-    cut_trees,
-    forest,
-    grow_forest,
-    largest_part,
-)
+from anonymip.heuristics.approximation.forest import cut_trees, forest, grow_forest, largest_part
 from anonymip.heuristics.approximation.guarantees import cell_costs, factor_obstacle, is_binary
 from anonymip.heuristics.approximation.nearest_rows import nearest_rows
 from tests.random_problems import FALLING, PRODUCT, Case, cases, groups_of, ruled_cases, tables
@@ -201,7 +195,7 @@ def test_the_counterexample_to_the_published_decomposition() -> None:
 
 def check_parts(parent: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray:
     """Check sizes, and that no edge serves two parts; return the sizes."""
-    labels, stopped = cut_trees(Forest(parent.astype(np.int64), weight), k, Budget())
+    labels, stopped = cut_trees(parent.astype(np.int64), weight.copy(), k, Budget())
     assert stopped is None
     sizes = np.bincount(labels)
     assert sizes.min() >= k
@@ -243,12 +237,12 @@ def test_nearest_rows_are_those_of_all_pairs(objective: GCP | HierarchyLoss, k: 
         pairs = np.stack([np.full(problem.n, record), np.arange(problem.n)], axis=1)
         losses = np.sort(problem.compiled.class_losses(pairs) / 2)
         assert farthest[at] == pytest.approx(losses[k - 1], abs=1e-9)
-    grown = grow_forest(near, k)
-    assert (grown.weight <= farthest + 1e-9).all()
+    parent, weight = grow_forest(near, k)
+    assert (weight <= farthest + 1e-9).all()
     root = np.arange(problem.n)
     for row in range(problem.n):
-        while grown.parent[root[row]] >= 0:
-            root[row] = grown.parent[root[row]]
+        while parent[root[row]] >= 0:
+            root[row] = parent[root[row]]
     assert np.unique(root, return_counts=True)[1].min() >= k
 
 
