@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -380,35 +379,6 @@ class PublishedMatches:
         row = np.repeat(np.arange(len(self.row_type)), sizes)
         counts = np.bincount(row, weights=units, minlength=len(self.row_type)).astype(np.int64)
         return MatchGraph(np.concatenate([[0], np.cumsum(counts)]), records)
-
-
-@dataclass(frozen=True, eq=False)
-class ListedMatches:
-    """Some types of records and of rows, and their matches one by one, record after record."""
-
-    record_units: Ints  # (a,) how many records are of each type
-    row_units: Ints  # (b,) how many rows are of each type
-    first_records: Ints  # (a,) the first record of each type
-    first_rows: Ints  # (b,) the first row of each type
-    source: Ints  # (matches,) type of the record, ascending
-    target: Ints  # (matches,) type of the row
-
-    def rows_of(self, records: Ints, limit: int | None = None) -> Pairs:
-        """Return the matches of some types of records, the first `limit` of each."""
-        asked = np.isin(self.source, records)
-        if limit is not None:
-            asked &= _place_in_run(self.source) < limit
-        return self.source[asked], self.target[asked]
-
-    def records_of(self, rows: Ints) -> Pairs:
-        """Return all matches of some types of rows."""
-        asked = np.isin(self.target, rows)
-        return self.source[asked], self.target[asked]
-
-
-#: Types of records and types of rows, and which contain which. Asked for no more than `limit` rows
-#: of each type of records, both name a type with fewer in full.
-Consistency: TypeAlias = PublishedMatches | ListedMatches
 
 
 def types_of(codes: Codes, labels: Ints | None) -> tuple[Ints, Ints, Ints]:

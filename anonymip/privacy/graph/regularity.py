@@ -30,7 +30,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components, maximum_flow
 
 from anonymip.privacy.arrays import Flags, Ints
-from anonymip.privacy.graph.consistency import WORK, Consistency, Pairs, joined_pairs
+from anonymip.privacy.graph.consistency import WORK, Pairs, PublishedMatches, joined_pairs
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,13 @@ class GraphPart:
     """A part of a consistency graph that grows where it has to.
 
     `graph`: the whole graph; it has as many records as rows. `k`: disjoint assignments that will be
-    asked for; it sizes the first part, in which a type of records has `first` rows if that is given.
+    asked for. `first`: rows of each type of records in the first part; None has k size it.
 
     Memory grows with the matches that are looked at, not with those there are. A release that
     fails may need all matches of the records that are reached from the deficient ones.
     """
 
-    def __init__(self, graph: Consistency, k: int = 1, first: int | None = None) -> None:
+    def __init__(self, graph: PublishedMatches, k: int = 1, first: int | None = None) -> None:
         self.graph = graph
         self.a, self.b = len(graph.record_units), len(graph.row_units)
         self._limit = np.zeros(self.a, np.int64)
@@ -171,6 +171,10 @@ class GraphPart:
         _, component = connected_components(arrows, connection="strong")
         inside: Flags = component[self.source] == component[self.a + self.target]
         return inside
+
+    def keep(self, matches: Flags) -> None:
+        """Keep some of the matches of the part, and no flow."""
+        self._take(self._keys[matches])
 
     def widen(self, records: Ints, rows: Ints) -> bool:
         """Add matches that can make more matches of some records and rows effective.
@@ -324,7 +328,7 @@ class GraphPart:
         return capacity
 
 
-def disjoint_assignments(graph: Consistency, claimed: int) -> tuple[int, Deficiency | None]:
+def disjoint_assignments(graph: PublishedMatches, claimed: int) -> tuple[int, Deficiency | None]:
     """Return how many disjoint assignments exist, up to a claim; and why not so many.
 
     `claimed`: at least 1. Returns: the claim and None if so many exist; else the largest number

@@ -51,9 +51,7 @@ def small_problems(
     return records, groups, rows, draw(st.permutations(groups))
 
 
-def coded(
-    records: list[list[float]], rows: list[list[Cell]]
-) -> tuple[Original, PublishedTable]:
+def coded(records: list[list[float]], rows: list[list[Cell]]) -> tuple[Original, PublishedTable]:
     """Return records and rows of numeric columns as they are read."""
     n, m = len(records), len(records[0])
     record_codes, row_codes = np.empty((n, m), np.int32), np.empty((n, m), np.int32)
