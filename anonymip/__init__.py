@@ -77,10 +77,10 @@ if TYPE_CHECKING:
     from anonymip.privacy import risk as risk
     from anonymip.privacy import verify as verify
     from anonymip.problem import Problem as Problem
-    from anonymip.publishing import Release as Release
-    from anonymip.publishing import dominates as dominates
-    from anonymip.publishing import publish as publish
-    from anonymip.publishing import versions as versions
+    from anonymip.publishing.dominance import dominates as dominates
+    from anonymip.publishing.manifest import versions as versions
+    from anonymip.publishing.release import Release as Release
+    from anonymip.publishing.release import publish as publish
     from anonymip.recodings import KK as KK
     from anonymip.recodings import Apart as Apart
     from anonymip.recodings import Cap as Cap

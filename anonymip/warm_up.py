@@ -19,7 +19,7 @@ from anonymip.instances import census
 from anonymip.methods import METHODS, find_method, is_built_in
 from anonymip.methods.best_bound import ASCENT, BOUND
 from anonymip.problem import Problem
-from anonymip.publishing import publish
+from anonymip.publishing.release import publish
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.kernel_cache import folder, opened_folder
 from anonymip.runtime.kernels import KEEPS_KERNELS, compiled_kernels

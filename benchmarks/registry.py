@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from anonymip.files import replacing
-from anonymip.publishing import versions
+from anonymip.publishing.manifest import versions
 from benchmarks.pages import result_file, write_pages
 
 

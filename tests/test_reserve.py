@@ -33,8 +33,8 @@ from anonymip.cli.app import run
 from anonymip.errors import ReleaseWarning
 from anonymip.instances import Attribute, Schema
 from anonymip.methods import registry
-from anonymip.publishing import publish
 from anonymip.publishing.checking import read_back
+from anonymip.publishing.release import publish
 from anonymip.runtime.budget import MachineClock
 
 

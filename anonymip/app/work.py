@@ -213,7 +213,7 @@ def make_release(
     from anonymip.cli.tasks import stage_release
     from anonymip.experiments.report import html_report
     from anonymip.files import writing
-    from anonymip.publishing import what_is_gone
+    from anonymip.publishing.release import what_is_gone
     from anonymip.solution import gap_in_words
 
     release_file, report = folder / f"{name}{asked.ending}", folder / f"{name}.html"

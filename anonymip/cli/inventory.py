@@ -200,7 +200,7 @@ def _presence(name: str) -> str:
 
 def versions() -> None:
     """Print the versions of Python, the package and what its results depend on."""
-    from anonymip.publishing import versions as current_versions
+    from anonymip.publishing.manifest import versions as current_versions
     from anonymip.solvers import availability, solver_names
 
     for name, version in current_versions().items():

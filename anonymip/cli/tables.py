@@ -176,7 +176,7 @@ class TableOptions:
 
         `released`: whether the manifest of a release says the roles of the columns.
         """
-        from anonymip.publishing import hierarchy_paths
+        from anonymip.publishing.checking import hierarchy_paths
 
         roles: dict[str, Any] = {
             "quasi_identifiers": self.quasi_identifier,

@@ -39,7 +39,7 @@ from anonymip.runtime.budget import Budget, MachineClock
 
 if TYPE_CHECKING:
     from anonymip.privacy import Verification
-    from anonymip.publishing import Release
+    from anonymip.publishing.release import Release
     from anonymip.recodings import Recoding
     from anonymip.scale.engines import Engine
 
@@ -153,7 +153,8 @@ def anonymize(
         _anonymize_by_parts(instance, k, output, question, settings, chosen, shape, engine, json)
         return
     from anonymip.experiments.records import solution_record
-    from anonymip.publishing import cut_off, manifest_path, what_is_gone
+    from anonymip.publishing.manifest import cut_off, manifest_path
+    from anonymip.publishing.release import what_is_gone
 
     clock = given.command_clock()
     whole = settings.budget(clock)
@@ -272,7 +273,7 @@ def stage_release(
     `way`: how it is solved, as :func:`anonymip.solve` takes it.
     """
     from anonymip.anonymization import released
-    from anonymip.publishing import as_verified
+    from anonymip.publishing.manifest import as_verified
     from anonymip.publishing.pseudonyms import read_key
 
     form, most = shape or ReleaseOptions(), question.asked.stars.most()
@@ -335,7 +336,8 @@ def verify(
     from anonymip.privacy import joined_candidates
     from anonymip.privacy import verify as verify_release
     from anonymip.privacy.parts import is_in_parts
-    from anonymip.publishing import hierarchy_paths, manifest_path
+    from anonymip.publishing.checking import hierarchy_paths
+    from anonymip.publishing.manifest import manifest_path
 
     others = together_with or []
     place: str | Path = release
@@ -423,7 +425,7 @@ def risk(
 ) -> None:
     """Measure how easily persons are found, before and after publication."""
     from anonymip.privacy import risk as measure
-    from anonymip.publishing import manifest_path
+    from anonymip.publishing.manifest import manifest_path
 
     sources = [*columns.sources(table), *([] if population is None else [population])]
     if release is not None:
@@ -458,7 +460,8 @@ def _demo_release(folder: Path, outputs: Outputs) -> None:
     from anonymip.instances import load_instance
     from anonymip.methods.best_bound import ASCENT
     from anonymip.problem import Problem
-    from anonymip.publishing import as_verified, publish
+    from anonymip.publishing.manifest import as_verified
+    from anonymip.publishing.release import publish
     from anonymip.solving import solve
     from anonymip.warm_up import prepare
 

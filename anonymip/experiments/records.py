@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonymip.assignments import Cover, Levels, Patterns
 from anonymip.problem import Problem
-from anonymip.publishing import describe_mask, versions
+from anonymip.publishing.manifest import describe_mask, versions
 from anonymip.recodings import PatternGuided
 from anonymip.solution import Bound, Solution
 

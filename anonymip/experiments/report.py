@@ -24,14 +24,13 @@ from anonymip.experiments.measures import attribute_losses
 from anonymip.experiments.pages import render
 from anonymip.instances import Attribute
 from anonymip.privacy import DisclosureRisk
-from anonymip.publishing import (
-    Release,
+from anonymip.publishing.cautions import (
     homogeneous_classes,
     nearly_unique_columns,
     persons_of_several_rows,
-    published_columns,
-    what_is_gone,
 )
+from anonymip.publishing.cells import published_columns
+from anonymip.publishing.release import Release, what_is_gone
 from anonymip.recodings import PatternGuided
 from anonymip.recodings.rules.diversity import of_rows
 from anonymip.runtime.arrays import Flags, Ints

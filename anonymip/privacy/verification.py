@@ -243,8 +243,7 @@ def verify(
     Notes
     -----
     Complexity: O(m n log n), and a matching between the row types of records and of rows, see
-    :mod:`anonymip.privacy.graph.matching`; for covers also what
-    :mod:`anonymip.privacy.graph.regularity` says.
+    :mod:`anonymip.privacy.graph.regularity`; for covers also what is said there of them.
     """
     if k is not None and (isinstance(k, bool) or k < 1):
         raise InputError(f"k is {k}", remedy="Give a whole number of at least 1")

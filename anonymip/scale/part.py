@@ -23,8 +23,8 @@ from anonymip.instances import Attribute, Microdata, Schema
 from anonymip.instances.encoding import complete_rows
 from anonymip.instances.readers import as_pandas
 from anonymip.problem import Problem
-from anonymip.publishing import publish
 from anonymip.publishing.manifest import as_verified, of_file
+from anonymip.publishing.release import publish
 from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch

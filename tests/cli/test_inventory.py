@@ -27,7 +27,7 @@ from anonymip import (
     solver_names,
 )
 from anonymip.instances.library import catalogue
-from anonymip.publishing import versions
+from anonymip.publishing.manifest import versions
 from anonymip.solvers import Availability
 
 

@@ -38,7 +38,7 @@ from anonymip.experiments.bands import bands
 from anonymip.experiments.report import html_report
 from anonymip.experiments.style import COLOURS
 from anonymip.privacy.measuring import WORK
-from anonymip.publishing import Release
+from anonymip.publishing.release import Release
 from anonymip.solution import gap_in_words
 from anonymip.status import Status, Stopped
 

@@ -27,7 +27,7 @@ from anonymip import (
 )
 from anonymip.cli.app import run
 from anonymip.methods import registry
-from anonymip.publishing import refuse_unpublishable
+from anonymip.publishing.release import refuse_unpublishable
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ from anonymip import (
     verify,
 )
 from anonymip.instances.scale import Scale
-from anonymip.publishing import Release
+from anonymip.publishing.release import Release
 
 
 def release_of(

@@ -39,8 +39,7 @@ from anonymip import (
 )
 from anonymip.graphs import Deficiency, regular_subgraph
 from anonymip.privacy import read_release
-from anonymip.publishing import loss_of_table
-from anonymip.publishing.checking import broken_limits, hierarchy_paths, read_back
+from anonymip.publishing.checking import broken_limits, hierarchy_paths, loss_of_table, read_back
 from tests.random_covers import FIGURE_3, TABLE_4, any_cover, regular_cover, ring
 from tests.random_problems import Case, cases
 

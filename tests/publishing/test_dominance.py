@@ -20,8 +20,7 @@ from anonymip import (
     Solution,
     load_instance,
 )
-from anonymip.publishing import dominates
-from anonymip.publishing.dominance import within
+from anonymip.publishing.dominance import dominates, within
 from tests.brute_force import Column
 from tests.random_covers import any_cover
 from tests.random_problems import Case, cases

@@ -25,7 +25,8 @@ from anonymip import (
     solve,
     verify,
 )
-from anonymip.publishing import Release, manifest_path
+from anonymip.publishing.manifest import manifest_path
+from anonymip.publishing.release import Release
 
 NASTY = "\\|}{[*]\"',; \n\r\té€0"
 TEXTS = st.text(st.sampled_from(NASTY), max_size=3)

@@ -33,8 +33,7 @@ from anonymip import (
 )
 from anonymip.objectives import MembersObjective, Objective
 from anonymip.privacy import read_release
-from anonymip.publishing import loss_of_table
-from anonymip.publishing.checking import hierarchy_paths
+from anonymip.publishing.checking import hierarchy_paths, loss_of_table
 from tests.pattern_releases import pattern_solutions
 
 TOWNS = Hierarchy([["Oslo", "North", "*"], ["Bergen", "North", "*"], ["Rome", "South", "*"]])

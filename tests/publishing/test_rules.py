@@ -39,8 +39,7 @@ from anonymip import (
     publish,
 )
 from anonymip.privacy import read_release
-from anonymip.publishing import loss_of_table
-from anonymip.publishing.checking import broken_limits, hierarchy_paths
+from anonymip.publishing.checking import broken_limits, hierarchy_paths, loss_of_table
 from tests.random_problems import Case, ruled_cases
 
 

@@ -35,9 +35,9 @@ from anonymip import (
 )
 from anonymip.errors import ReleaseWarning, VerificationFailed
 from anonymip.privacy import consistency_graph
-from anonymip.publishing import refuse_many_suppressed, what_is_gone
 from anonymip.publishing.manifest import revealing_columns
-from anonymip.publishing.suppressed import allowed_suppressed
+from anonymip.publishing.release import what_is_gone
+from anonymip.publishing.suppressed import allowed_suppressed, refuse_many_suppressed
 from tests.random_problems import Case, cases
 
 

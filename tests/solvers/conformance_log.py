@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from anonymip.files import replacing
-from anonymip.publishing import versions
+from anonymip.publishing.manifest import versions
 from anonymip.solvers import availability, solver_names
 
 FOLDER = Path(__file__).resolve().parent

@@ -16,7 +16,7 @@ from typing import Any
 from anonymip._version import __version__
 from anonymip.experiments.running.sources import TableSource, file_digest
 from anonymip.experiments.running.specification import Experiment, MethodChoice
-from anonymip.publishing import versions
+from anonymip.publishing.manifest import versions
 
 #: What each column holds, in their order.
 COLUMNS: dict[str, type] = {

@@ -19,7 +19,7 @@ import numpy as np
 
 from anonymip.errors import InputError
 from anonymip.privacy.arrays import Flags, Ints
-from anonymip.privacy.graph.consistency import ListedMatches, PublishedMatches
+from anonymip.privacy.graph.consistency import PublishedMatches
 from anonymip.privacy.graph.regularity import GraphPart
 from anonymip.privacy.reading.original import Original, Reading, read_inputs
 from anonymip.privacy.reading.published import (
@@ -108,27 +108,19 @@ class JoinedView:
         self._graph = PublishedMatches(release.original, release.published, people, release.looks())
         self._person = people[self._graph.first_records]
         self._absent = release.absent[self._graph.first_rows]
-        source, target = self._graph.rows_of(np.arange(len(self._person)))
+        # Asked for that many, the part holds all matches from the start.
+        self._part = GraphPart(self._graph, first=len(self._absent) + 1)
         for name in release.known:
             before, after = release.known_values(name)
-            fits = (
-                before[self._graph.first_records][source] == after[self._graph.first_rows][target]
-            )
-            kept = fits | self._absent[target]
-            source, target = source[kept], target[kept]
-        self._source, self._target = source, target
+            record = self._graph.first_records[self._part.source]
+            row = self._graph.first_rows[self._part.target]
+            self._part.keep((before[record] == after[row]) | self._absent[self._part.target])
 
     def keep_possible(self) -> bool:
         """Keep the matches that lie in an assignment of all records; False if there is none."""
-        types = self._graph.record_units, self._graph.row_units
-        firsts = self._graph.first_records, self._graph.first_rows
-        matches = ListedMatches(*types, *firsts, self._source, self._target)
-        # Asked for that many, the part holds all matches from the start.
-        part = GraphPart(matches, len(self._graph.row_units))
-        if not part.assign():
+        if not self._part.assign():
             return False
-        inside = part.effective_part()
-        self._source, self._target = part.source[inside], part.target[inside]
+        self._part.keep(self._part.effective_part())
         return True
 
     def keep_linked(self, other: JoinedView, names: Collection[str], *, by_place: bool) -> bool:
@@ -144,19 +136,20 @@ class JoinedView:
         our_links, their_links = groups_of_pairs(pairs, n, n)
         ours, theirs = self._keys(our_links, 2 * n), other._keys(their_links, 2 * n)
         kept, left = np.isin(ours, theirs), np.isin(theirs, ours)
-        self._source, self._target = self._source[kept], self._target[kept]
-        other._source, other._target = other._source[left], other._target[left]
+        self._part.keep(kept)
+        other._part.keep(left)
         return not (kept.all() and left.all())
 
     def rows_of_records(self) -> Ints:
         """Return (n,) how many published rows can be each record's."""
-        units = np.where(self._absent, 0, self._graph.row_units)[self._target]
-        counts = np.bincount(self._source, units, len(self._person)).astype(np.int64)
+        units = np.where(self._absent, 0, self._graph.row_units)[self._part.target]
+        counts = np.bincount(self._part.source, units, len(self._person)).astype(np.int64)
         return counts[self._graph.record_type]
 
     def _keys(self, link: Ints, width: int) -> Ints:
         """Return for each match a number of who it is about and what links its row."""
-        return self._person[self._source] * width + link[self._graph.first_rows][self._target]
+        linked = link[self._graph.first_rows][self._part.target]
+        return self._person[self._part.source] * width + linked
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from anonymip.privacy.arrays import Ints
-from anonymip.privacy.graph.consistency import Containment, containments_of
-from anonymip.privacy.graph.matching import Shortage, find_shortage
+from anonymip.privacy.graph.consistency import (
+    WORK,
+    Containment,
+    PublishedMatches,
+    containments_of,
+)
+from anonymip.privacy.graph.regularity import GraphPart
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import (
     NAMED_PROBLEMS,
@@ -81,31 +86,22 @@ def truth_problems(
     left_out = np.bincount(before) - np.bincount(after, minlength=int(before.max()) + 1)
     padded = published.with_rows_of_stars(count)
     after = np.concatenate([after, np.repeat(np.arange(len(left_out)), left_out)])
-    containments = containments_of(padded, original)
-    shortage = find_shortage(original.codes, before, padded.codes, after, containments)
-    if shortage is None:
-        return []
-    spare = int(left_out[before[shortage.example]])
-    return [_shortage_sentence(shortage, int(original.rows[shortage.example]) + 1, spare)]
-
-
-def _shortage_sentence(shortage: Shortage, row: int, spare: int) -> str:
-    """Name one of the records; `spare` of those with its values may be left out."""
-    if spare:
-        return (
-            f"{shortage.records} original records, row {row} among them, fit into only "
-            f"{shortage.rows - spare} published rows that show their sensitive and kept values, "
-            f"and no more than {spare} of them may be left out."
-        )
-    if shortage.rows == 0:
-        return (
-            f"Original row {row} fits into no published row that shows its sensitive and kept "
-            "values."
-        )
-    return (
-        f"{shortage.records} original records, row {row} among them, fit into only "
-        f"{shortage.rows} published rows that show their sensitive and kept values."
+    part = GraphPart(
+        PublishedMatches(original, padded, before, after, alike=True), first=WORK.first_edges
     )
+    short = part.lacking(1)
+    if not len(short):
+        return []
+    found = part.deficient_records(short[0], 1)
+    row, spare = int(original.rows[found.example]) + 1, int(left_out[before[found.example]])
+    if not found.available:
+        shown = "that shows its sensitive and kept values"
+        return [f"Original row {row} fits into no published row {shown}."]
+    return [
+        f"{found.size} original records, row {row} among them, fit into only "
+        f"{found.available - spare} published rows that show their sensitive and kept values"
+        + (f", and no more than {spare} of them may be left out." if spare else ".")
+    ]
 
 
 def _row_by_row(

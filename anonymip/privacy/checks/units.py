@@ -14,14 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from anonymip.privacy.arrays import Ints
-from anonymip.privacy.graph.consistency import (
-    BitTable,
-    containments_of,
-    joined_pairs,
-    log_shares,
-    types_of,
-)
-from anonymip.privacy.graph.matching import largest_flow
+from anonymip.privacy.graph.consistency import PublishedMatches, joined_pairs
+from anonymip.privacy.graph.regularity import largest_flow
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable, dense_rows, groups_of_pairs
 from anonymip.privacy.reading.text_tables import distinct
@@ -57,33 +51,27 @@ def unit_problems(
     """
     assert original.units is not None
     units = distinct(original.units.texts)[1]
-    labels = published.classes()
     if in_order and published.n == original.n:
-        return few_units(units_by_class(labels, units), k, name)
-    containments = containments_of(published, original)
-    first = np.unique(labels, return_index=True)[1]
-    order = np.argsort(log_shares(published.codes[first], containments), kind="stable")
-    labels = np.argsort(order)[labels]
+        return few_units(units_by_class(published.classes(), units), k, name)
     pairs = [*original.paired(published.untouched).values()]
     shown, shown_by = groups_of_pairs(pairs, original.n, published.n)
-    kinds = np.stack([units, shown], axis=1)
-    _, first_of, counts = types_of(original.codes, dense_rows(kinds))
+    # Types of records are those of one unit and one value, types of rows the classes.
+    graph = PublishedMatches(original, published, dense_rows(np.stack([units, shown], axis=1)))
+    first_of, sizes = graph.first_records, graph.row_units
     values = int(max(shown.max(), shown_by.max())) + 1
-    known = np.unique(labels * values + shown_by)
-    table = BitTable(published.codes[first[order]], containments)
-    sizes = np.bincount(labels)
+    known = np.unique(graph.row_type * values + shown_by)
     for width in _WIDTHS:
         found, listed = [], 0
         for begin in range(0, len(first_of), _TYPES):
-            some = first_of[begin : begin + _TYPES]
-            record, place = table.first_containing(original.codes[some], width)
-            wanted = np.isin(place * values + shown[some[record]], known)
-            found.append((record[wanted] + begin, place[wanted]))
+            some = np.arange(begin, min(begin + _TYPES, len(first_of)))
+            record, place = graph.rows_of(some, width)
+            wanted = np.isin(place * values + shown[first_of[record]], known)
+            found.append((record[wanted], place[wanted]))
             listed += len(record)
             if listed > _MOST_PAIRS:
                 return None
         record, place = joined_pairs(found)
-        placed = _placed(units[first_of], counts, record, place, sizes, k)
+        placed = _placed(units[first_of], graph.record_units, record, place, sizes, k)
         # A class of fewer than k rows lacks rows as well.
         lacking = int(np.maximum(sizes, k).sum()) - placed
         if lacking <= 0:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,15 +28,12 @@ class GraphWork:
 
     #: Columns with more values than this are looked up by buckets and checked exactly afterwards.
     buckets: int = 1024
-    #: Classes, record types, comparisons of a column, and pairs of a group treated at once; bounds
+    #: Classes, record types and comparisons of a column treated at once; bounds
     #: the memory of temporary tables.
     classes_at_once: int = 4096
     types_at_once: int = 256
     values_at_once: int = 1 << 22
-    pairs_at_once: int = 1 << 20
-    first_edges: int = 12  # classes per record in the first flow of a matching, the tightest ones
-    #: Groups with at most this many pairs of a record type and a class are compared pair by pair.
-    small_group: int = 4096
+    first_edges: int = 12  # rows per record in the first flow of a matching, the tightest ones
     #: Matches of each record type in the first part of the graph, times k ...
     first_matches: int = 4
     #: ... but so many at least; and how much wider the next part is, where a part falls short.
@@ -93,6 +89,13 @@ class Containment:
         order = np.lexsort((pairs[:, 1], pairs[:, 0]))
         self.listed_cells, self.listed_levels = pairs[order, 0], pairs[order, 1]
         self._keys = self.listed_cells * self.level_count + self.listed_levels
+
+    @classmethod
+    def of_equals(cls, count: int) -> Containment:
+        """Return that of cells each of which contains the level of its own number alone."""
+        equals = cls((), np.arange(count))
+        equals.first = equals.last = np.arange(count)
+        return equals
 
     def holds(self, level_codes: NDArray[np.integer], cell_codes: NDArray[np.integer]) -> Flags:
         """Return, pair by pair, whether the cell contains the value; arrays of equal shape."""
@@ -184,31 +187,16 @@ class BitTable:
             containment.bits(codes[:, attribute]).view(np.uint64)
             for attribute, containment in enumerate(containments)
         ]
+        # Words of the classes that touch each bucket of the first column: the first, and behind.
+        filled = self._bits[0] != 0
+        self._begin = filled.argmax(axis=1)
+        self._end = filled.shape[1] - filled[:, ::-1].argmax(axis=1)
         # Columns whose buckets hold several values.
         self.coarse = [
             attribute
             for attribute, containment in enumerate(containments)
             if containment.level_count > WORK.buckets
         ]
-
-    def all_classes(self) -> NDArray[np.uint64]:
-        """Return a mask of all classes."""
-        return np.full(self._bits[0].shape[1], ~np.uint64(0))
-
-    def remove(self, mask: NDArray[np.uint64], classes: Ints) -> None:
-        """Take classes out of a mask, in place."""
-        bits = np.left_shift(np.uint64(1), (classes % 64).astype(np.uint64))
-        np.bitwise_and.at(mask, classes // 64, ~bits)
-
-    def containing(self, record: Codes, mask: NDArray[np.uint64]) -> Ints:
-        """Return the classes of a mask that contain a record (m,), ascending."""
-        hits = mask.copy()
-        for attribute, bits in enumerate(self._bits):
-            hits &= bits[self._buckets[attribute][record[attribute]]]
-        words = np.flatnonzero(hits)
-        _, classes = _set_bits(hits[words], words)
-        inside = self._exactly(np.broadcast_to(record, (len(classes), len(record))), classes)
-        return classes[inside]
 
     def first_containing(self, records: Codes, limit: int) -> Pairs:
         """Return pairs (record, class that contains it), up to about `limit` per record.
@@ -222,27 +210,24 @@ class BitTable:
         )
 
     def _first_of_block(self, records: Codes, begin: int, limit: int) -> Pairs:
-        hits = self._bits[0][self._buckets[0][records[:, 0]]]
+        bucket = self._buckets[0][records[:, 0]]
+        words = slice(self._begin[bucket].min(), self._end[bucket].max())
+        hits = self._bits[0][bucket, words]
         for attribute in range(1, len(self._bits)):
-            hits &= self._bits[attribute][self._buckets[attribute][records[:, attribute]]]
+            hits &= self._bits[attribute][self._buckets[attribute][records[:, attribute]], words]
         # Flags are gone through much faster than words.
         record, word = np.divmod(np.flatnonzero(hits != 0), hits.shape[1])
         early = _place_in_run(record) < limit
         record, word = record[early], word[early]
-        hit, classes = _set_bits(hits[record, word], word)
+        hit, classes = _set_bits(hits[record, word], word + words.start)
         record = record[hit]
-        inside = self._exactly(records[record], classes)
-        record, classes = record[inside], classes[inside]
+        for attribute in self.coarse:
+            inside = self.containments[attribute].holds(
+                records[record, attribute], self.codes[classes, attribute]
+            )
+            record, classes = record[inside], classes[inside]
         early = _place_in_run(record) < limit
         return record[early] + begin, classes[early]
-
-    def _exactly(self, records: Codes, classes: Ints) -> Flags:
-        inside = np.ones(len(classes), np.bool_)
-        for attribute in self.coarse:
-            inside &= self.containments[attribute].holds(
-                records[:, attribute], self.codes[classes, attribute]
-            )
-        return inside
 
 
 def _set_bits(words: NDArray[np.uint64], places: Ints) -> Pairs:
@@ -310,8 +295,8 @@ class PublishedMatches:
     """The consistency graph of a release.
 
     `original, published`: tables of the same number of rows. `record_labels, row_labels`: (n,)
-    numbers that records, or rows, of one type must share; they do not matter for what contains
-    what. None means no labels.
+    numbers that records, or rows, of one type must share; None means no labels. `alike`: whether a
+    row contains records of its own label alone; else labels do not matter for what contains what.
 
     Rows with narrow cells come first, so that limited answers name the tightest rows. A question
     for the rows of a record costs O(b m / 64) word operations, one for the records of a row
@@ -324,17 +309,28 @@ class PublishedMatches:
         published: PublishedTable,
         record_labels: Ints | None = None,
         row_labels: Ints | None = None,
+        *,
+        alike: bool = False,
     ) -> None:
         self._containments = containments_of(published, original)
+        record_codes, row_codes = original.codes, published.codes
+        if alike and record_labels is not None and row_labels is not None:
+            # The first column, so that types of one label lie side by side.
+            equals = Containment.of_equals(int(record_labels.max()) + 1)
+            self._containments.insert(0, equals)
+            record_codes = np.column_stack([record_labels.astype(np.int32), record_codes])
+            row_codes = np.column_stack([row_labels.astype(np.int32), row_codes])
+            record_labels = row_labels = None
         self.record_type, self.first_records, self.record_units = types_of(
-            original.codes, record_labels
+            record_codes, record_labels
         )
-        row_type, first, units = types_of(published.codes, row_labels)
-        order = np.argsort(log_shares(published.codes[first], self._containments), kind="stable")
+        row_type, first, units = types_of(row_codes, row_labels)
+        keys = [log_shares(row_codes[first], self._containments)]
+        order = np.lexsort([*keys, row_codes[first, 0]] if alike else keys)
         self.row_type = np.argsort(order)[row_type]
         self.first_rows, self.row_units = first[order], units[order]
-        self._record_codes = original.codes[self.first_records]
-        self._row_codes = published.codes[self.first_rows]
+        self._record_codes = record_codes[self.first_records]
+        self._row_codes = row_codes[self.first_rows]
         self._table = BitTable(self._row_codes, self._containments)
 
     def rows_of(self, records: Ints, limit: int | None = None) -> Pairs:
@@ -383,35 +379,6 @@ class PublishedMatches:
         row = np.repeat(np.arange(len(self.row_type)), sizes)
         counts = np.bincount(row, weights=units, minlength=len(self.row_type)).astype(np.int64)
         return MatchGraph(np.concatenate([[0], np.cumsum(counts)]), records)
-
-
-@dataclass(frozen=True, eq=False)
-class ListedMatches:
-    """Some types of records and of rows, and their matches one by one, record after record."""
-
-    record_units: Ints  # (a,) how many records are of each type
-    row_units: Ints  # (b,) how many rows are of each type
-    first_records: Ints  # (a,) the first record of each type
-    first_rows: Ints  # (b,) the first row of each type
-    source: Ints  # (matches,) type of the record, ascending
-    target: Ints  # (matches,) type of the row
-
-    def rows_of(self, records: Ints, limit: int | None = None) -> Pairs:
-        """Return the matches of some types of records, the first `limit` of each."""
-        asked = np.isin(self.source, records)
-        if limit is not None:
-            asked &= _place_in_run(self.source) < limit
-        return self.source[asked], self.target[asked]
-
-    def records_of(self, rows: Ints) -> Pairs:
-        """Return all matches of some types of rows."""
-        asked = np.isin(self.target, rows)
-        return self.source[asked], self.target[asked]
-
-
-#: Types of records and types of rows, and which contain which. Asked for no more than `limit` rows
-#: of each type of records, both name a type with fewer in full.
-Consistency: TypeAlias = PublishedMatches | ListedMatches
 
 
 def types_of(codes: Codes, labels: Ints | None) -> tuple[Ints, Ints, Ints]:

@@ -3,7 +3,9 @@
 An assignment hands every original record a row of its own that contains it. There are k disjoint
 ones exactly if the consistency graph has a spanning subgraph in which every record and every row
 has k matches, for such a graph falls into k perfect matchings [1]_; a maximum flow finds it or
-shows that there is none. A match is *effective* if it lies in some assignment [2]_.
+shows that there is none. A match is *effective* if it lies in some assignment [2]_. One assignment
+within groups of equal untouched values is what makes a release true; a set of records that have
+fewer rows proves that there is none [3]_.
 
 The graph of a large release is not built. Any part of it that holds such a subgraph proves the
 claim, and a part fails for good only if its deficient records, and all that are reached from
@@ -15,6 +17,7 @@ References
    Mathematische Annalen 77, 1916.
 .. [2] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy Preserving
    Data Publishing, SIGMOD 2010, Section 4.
+.. [3] P. Hall: On representatives of subsets, 1935, doi:10.1112/jlms/s1-10.37.26.
 """
 
 from __future__ import annotations
@@ -23,12 +26,11 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components, maximum_flow
 
 from anonymip.privacy.arrays import Flags, Ints
-from anonymip.privacy.graph.consistency import WORK, Consistency, Pairs, joined_pairs
-from anonymip.privacy.graph.matching import largest_flow
+from anonymip.privacy.graph.consistency import WORK, Pairs, PublishedMatches, joined_pairs
 
 
 @dataclass(frozen=True)
@@ -59,23 +61,33 @@ def reached(arrows: Pairs, starts: Ints, size: int) -> Flags:
     return seen[:size]
 
 
+def largest_flow(
+    tail: Ints, head: Ints, capacity: Ints, source: int, sink: int
+) -> tuple[Ints, Ints, Ints]:
+    """Return tail, head and flow of the arcs of a maximum flow to the last node of a network."""
+    shape = (sink + 1, sink + 1)
+    network = csr_array((capacity.astype(np.int32), (tail, head)), shape=shape)
+    flow = coo_array(maximum_flow(network, source, sink).flow)
+    tail, head = (part.astype(np.int64) for part in flow.coords)
+    return tail, head, flow.data.astype(np.int64)
+
+
 class GraphPart:
     """A part of a consistency graph that grows where it has to.
 
     `graph`: the whole graph; it has as many records as rows. `k`: disjoint assignments that will be
-    asked for; it sizes the first part.
+    asked for. `first`: rows of each type of records in the first part; None has k size it.
 
     Memory grows with the matches that are looked at, not with those there are. A release that
     fails may need all matches of the records that are reached from the deficient ones.
     """
 
-    def __init__(self, graph: Consistency, k: int = 1) -> None:
+    def __init__(self, graph: PublishedMatches, k: int = 1, first: int | None = None) -> None:
         self.graph = graph
         self.a, self.b = len(graph.record_units), len(graph.row_units)
         self._limit = np.zeros(self.a, np.int64)
-        source, target = self._ask(
-            np.arange(self.a), max(WORK.fewest_matches, WORK.first_matches * k)
-        )
+        first = first or max(WORK.fewest_matches, WORK.first_matches * k)
+        source, target = self._ask(np.arange(self.a), first)
         self._take(source * self.b + target)
 
     def degrees(self, k: int) -> tuple[Ints, Ints]:
@@ -106,7 +118,7 @@ class GraphPart:
         if not len(short):
             return None
         found: list[Deficiency | None] = [
-            self._deficient_records(start, k) for start in short[: WORK.starts]
+            self.deficient_records(start, k) for start in short[: WORK.starts]
         ]
         into = np.bincount(self.target, self.flow, self.b).astype(np.int64)
         poor = np.flatnonzero(into < k * self.graph.row_units)[: WORK.starts]
@@ -159,6 +171,10 @@ class GraphPart:
         _, component = connected_components(arrows, connection="strong")
         inside: Flags = component[self.source] == component[self.a + self.target]
         return inside
+
+    def keep(self, matches: Flags) -> None:
+        """Keep some of the matches of the part, and no flow."""
+        self._take(self._keys[matches])
 
     def widen(self, records: Ints, rows: Ints) -> bool:
         """Add matches that can make more matches of some records and rows effective.
@@ -260,7 +276,7 @@ class GraphPart:
         seen = reached((tail, head), starts, self.size)
         return seen[: self.a], seen[self.a : self.a + self.b]
 
-    def _deficient_records(self, start: np.int64, k: int) -> Deficiency:
+    def deficient_records(self, start: np.int64, k: int) -> Deficiency:
         """Return the set of records that is reached from one that lacks matches."""
         records, rows = self._reached(np.array([start]))
         units, row_units = self.graph.record_units, self.graph.row_units
@@ -312,7 +328,7 @@ class GraphPart:
         return capacity
 
 
-def disjoint_assignments(graph: Consistency, claimed: int) -> tuple[int, Deficiency | None]:
+def disjoint_assignments(graph: PublishedMatches, claimed: int) -> tuple[int, Deficiency | None]:
     """Return how many disjoint assignments exist, up to a claim; and why not so many.
 
     `claimed`: at least 1. Returns: the claim and None if so many exist; else the largest number

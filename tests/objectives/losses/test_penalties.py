@@ -45,7 +45,7 @@ from anonymip import (
 from anonymip.objectives import OBJECTIVES, CellBatch
 from anonymip.objectives.language.protocol import declares
 from anonymip.privacy import read_release
-from anonymip.publishing import loss_of_table
+from anonymip.publishing.checking import loss_of_table
 from anonymip.publishing.manifest import revealing_columns
 from tests.random_problems import LOSSES, Case, cases
 from tests.test_project import REPOSITORY

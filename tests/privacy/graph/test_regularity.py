@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import permutations, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.privacy.graph import consistency, regularity
-from anonymip.privacy.graph.consistency import (
-    GraphWork,
-    ListedMatches,
-    MatchGraph,
-    PublishedMatches,
-)
+from anonymip.privacy.graph.consistency import GraphWork, MatchGraph, PublishedMatches
 from anonymip.privacy.graph.regularity import GraphPart, disjoint_assignments
 from anonymip.privacy.reading.cell_grammar import Cell
 from anonymip.privacy.reading.manifest_entries import Column
@@ -24,6 +21,29 @@ from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable
 
 Edges = frozenset[tuple[int, int]]
+
+
+@dataclass
+class ListedMatches:
+    """Records and rows of which each is a type, and their matches, record after record."""
+
+    record_units: NDArray[np.int64]
+    row_units: NDArray[np.int64]
+    first_records: NDArray[np.int64]
+    first_rows: NDArray[np.int64]
+    source: NDArray[np.int64]
+    target: NDArray[np.int64]
+
+    def rows_of(self, records, limit=None):
+        """Return the matches of some records, the first `limit` of each."""
+        place = np.arange(len(self.source)) - np.searchsorted(self.source, self.source)
+        asked = np.isin(self.source, records) & (True if limit is None else place < limit)
+        return self.source[asked], self.target[asked]
+
+    def records_of(self, rows):
+        """Return all matches of some rows."""
+        asked = np.isin(self.target, rows)
+        return self.source[asked], self.target[asked]
 
 
 def listed(rows: list[list[int]]) -> ListedMatches:
