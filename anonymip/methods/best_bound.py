@@ -93,7 +93,7 @@ def _bound_of_any_number(
     """
     if ladder is not None and (ladder.ended or not may_be_bounded(problem, tried)):
         known = ladder.climb(budget)
-    cut = method is None and is_cut(problem) and not has_rules(problem)
+    cut = is_cut(problem) and not has_rules(problem)
     if cut or not may_be_bounded(problem, tried):
         return known or lower_bound_of(problem, effort=effort, budget=budget)
     bounds: list[Bound | None] = [known if ladder is None else ladder.best]
