@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -185,9 +186,7 @@ def _leaving_outliers(
             whole = make_start(problem, "greedy-search", "", budget, settings["seed"])
         trace, labels = whole.trace, assigned_labels(whole)
 
-    def improved(part: Problem, classes: Ints) -> Ints:
-        return improve(part, classes, effort="quick", budget=budget, seed=settings["seed"])
-
+    improved = partial(improve, effort="quick", budget=budget, seed=settings["seed"])
     labels = without_outliers(problem, labels, rehomed, budget, improved)
     kept = np.flatnonzero(labels != SUPPRESSED)
     if len(kept) < problem.n and budget.stop_reason() is None:
