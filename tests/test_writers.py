@@ -71,7 +71,6 @@ OTHERS = {
     "publishing/release.py:_write_parquet": "into a file that is staged",
     "publishing/workbooks.py:write_workbook": "into a file that is staged",
     "privacy/reading/stored_files.py:file_here": "a folder of mode 700",
-    "privacy/parts.py:_text_frame": "a folder of mode 700",
     "privacy/parts.py:_send": "into a folder of mode 700",
     "privacy/parts.py:verify_parts": "a folder of mode 700",
     "scale/part.py:_Appearing.__enter__": "a file of mode 600 in a folder of mode 700",

@@ -272,18 +272,10 @@ def _send(number: int, piece: Piece, common: _Common, **_: Any) -> _Sent:
 
 
 def _text_frame(file: str, claims: Manifest, known: Schema, common: _Common) -> pd.DataFrame:
-    with ExitStack() as stack:
-        local = file
-        if "://" in file:
-            import fsspec
-
-            local = os.path.join(
-                stack.enter_context(tempfile.TemporaryDirectory()), os.path.basename(file)
-            )
-            system, path = fsspec.core.url_to_fs(file)
-            system.get_file(path, local)
+    folder, _, name = file.rpartition("/")
+    with file_here(folder, name) as local:
         table = read_table(
-            local,
+            local or file,
             separator=common.separator or known.separator or claims.table.separator,
             encoding=common.encoding or known.encoding or claims.table.encoding,
             names=known.columns,
