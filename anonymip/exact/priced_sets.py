@@ -23,18 +23,12 @@ from anonymip.tolerances import LOSS_RELATIVE
 
 @dataclass(frozen=True, eq=False)
 class PricedSets:
-    """Columns of the set-partitioning master.
+    """Columns of the set-partitioning master."""
 
-    `sets`: those that are left; `sets.complete` says whether none is missing. `bound`: lower bound
-    on the loss of any release, from duals that no set undercuts; None where there are none.
-    `found`: how many sets there were before duals left some out. `duals`: (t,) duals of the row
-    types that no set undercuts; None where there are none.
-    """
-
-    sets: ClusterSets
-    bound: Bound | None
-    found: int
-    duals: Floats | None = None
+    sets: ClusterSets  # those that are left; `sets.complete` says whether none is missing
+    bound: Bound | None  # on the loss of any release, from the duals; None where there are none
+    found: int  # how many sets there were before duals left some out
+    duals: Floats | None = None  # (t,) of the row types, that no set undercuts; None without
 
     @property
     def ended(self) -> Stopped | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import numpy as np
 
@@ -67,15 +68,34 @@ def begin_freeform(
     `given`: cover to start from instead. `seed, budget`: of the heuristics. Raises InputError if
     there is no such start; InvalidAssignment if the cover given breaks a rule.
     """
+    # Imported late: classes start from none of them.
+    from anonymip.heuristics.freeform.greedy import greedy
+    from anonymip.heuristics.freeform.hungarian import hungarian
+    from anonymip.heuristics.freeform.reassign import reassign
+    from anonymip.heuristics.freeform.ring import ring
+    from anonymip.heuristics.freeform.sort_greedy import sort_greedy
+
     is_regular = isinstance(problem.recoding, Freeform)
     regular = problem if is_regular else problem.replace(recoding=Freeform())
     asked = problem if given is not None else regular
+    covers: dict[str, Callable[..., Solution]] = {
+        "hungarian": hungarian,
+        "sort-greedy": sort_greedy,
+        "greedy": greedy,
+        "ring": ring,
+    }
     # Some heuristics look at no rules, and some at no degrees; the model does.
     passing = (NoSolution, InputError)
-    found, remarks = find_start(asked, name, given, _covers(), seed, budget, passing=passing)
+    found, remarks = find_start(asked, name, given, covers, seed, budget, passing=passing)
     if found is not None and given is None:
-        best = _lowered(regular, found, seed, budget) if name == "best" else found
-        return Solution.of(problem, best.assignment, method="start"), []
+        best, share = found.assignment, budget.share(_IMPROVING)
+        if name == "best":
+            # The start stays where reassigning cannot be done.
+            with suppress(*passing):
+                best = reassign(
+                    regular, effort="thorough", start=best, seed=seed, budget=share
+                ).assignment
+        return Solution.of(problem, best, method="start"), []
     if not remarks:
         return found, []
     whole = Cover.of(np.tile(np.arange(problem.n), (problem.n, 1)))
@@ -83,29 +103,3 @@ def begin_freeform(
         return Solution.of(problem, whole, method="start"), ["the start covers the whole table"]
     except InvalidAssignment:
         return None, remarks
-
-
-def _covers() -> dict[str, Callable[..., Solution]]:
-    # Imported late, here and below: classes start from none of them.
-    from anonymip.heuristics.freeform.greedy import greedy
-    from anonymip.heuristics.freeform.hungarian import hungarian
-    from anonymip.heuristics.freeform.ring import ring
-    from anonymip.heuristics.freeform.sort_greedy import sort_greedy
-
-    return {"hungarian": hungarian, "sort-greedy": sort_greedy, "greedy": greedy, "ring": ring}
-
-
-def _lowered(problem: Problem, incumbent: Solution, seed: int, budget: Budget) -> Solution:
-    """Return what reassigning makes of a start, or the start where that cannot be done."""
-    from anonymip.heuristics.freeform.reassign import reassign
-
-    try:
-        return reassign(
-            problem,
-            effort="thorough",
-            start=incumbent.assignment,
-            seed=seed,
-            budget=budget.share(_IMPROVING),
-        )
-    except (NoSolution, InputError):
-        return incumbent

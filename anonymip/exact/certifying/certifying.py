@@ -153,7 +153,7 @@ def _split(
     best_sides: list[tuple[Sequence[Split], Vertex]] = []
     best_score = (-np.inf, -np.inf)
     for subset, most in _candidates(relaxed):
-        sides = []
+        sides: list[tuple[Sequence[Split], Vertex]] = []
         for at_most in (True, False):
             own = (*splits, (subset, most, at_most))
             vertex = solve_over(sets, own, cuts, budget)

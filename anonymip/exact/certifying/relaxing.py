@@ -29,15 +29,11 @@ _BLUR = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Sets:
-    """Admissible sets with their costs.
+    """Admissible sets with their costs."""
 
-    `table`: of the certificate. `members`: distinct records of each, ascending. `costs`: in parts
-    of the table's scale.
-    """
-
-    table: Table
-    members: list[tuple[int, ...]]
-    costs: list[int]
+    table: Table  # of the certificate
+    members: list[tuple[int, ...]]  # distinct records of each, ascending
+    costs: list[int]  # in parts of the table's scale
 
     @classmethod
     def of(cls, table: Table, costs: Mapping[tuple[int, ...], int]) -> Sets:
@@ -80,17 +76,12 @@ class Sets:
 
 @dataclass(frozen=True, eq=False)
 class Vertex:
-    """An optimal vertex of the relaxation over some sets.
+    """An optimal vertex of the relaxation over some sets."""
 
-    `value`: its cost. `shares`: (sets,) how much of each it takes. `duals`: (rows of the program,)
-    its duals: of records, of the number of classes, of splits and cuts. `matrix`: (rows of the
-    program, sets) coefficients.
-    """
-
-    value: float
-    shares: Floats
-    duals: Floats
-    matrix: csc_array
+    value: float  # its cost
+    shares: Floats  # (sets,) how much of each it takes
+    duals: Floats  # (rows of the program,) of records, of the number of classes, of splits and cuts
+    matrix: csc_array  # (rows of the program, sets) coefficients
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,9 +91,8 @@ def equivalence_mip(
     if columns is not None and formulation == "set-partition":
         solution = run.solve_by_sets(formulation, columns, "classes")
     else:
-        choices: dict[str, object] = {}
-        if "integer_ends" in choices_of(formulation):
-            choices["integer_ends"] = integer_ends
+        known = {"integer_ends": integer_ends}
+        choices = {name: known[name] for name in known if name in choices_of(formulation)}
         size = model_size(problem, formulation)
         kept = run.kept_without_time(size) or run.kept_without_effort(size)
         if kept is not None:

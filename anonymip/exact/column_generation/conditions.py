@@ -85,9 +85,28 @@ def column_rules(problem: Problem) -> ColumnRules:
     unmet = unmet_property(problem)
     if unmet is not None:
         raise UnsupportedObjective(f"column-generation needs {unmet}", remedy=_REMEDY)
-    if isinstance(problem.recoding, Freeform):
-        return _rules_of_covers(problem, problem.recoding)
-    return _rules_of_classes(problem, problem.recoding)
+    recoding, price = problem.recoding, np.inf
+    covers = isinstance(recoding, Freeform)
+    if isinstance(recoding, Freeform):
+        problem = _plain_covers(problem, recoding)
+        largest = problem.k
+    else:
+        found = recoding.max_size(problem).size
+        largest = problem.n if found is None else min(found, problem.n)
+        price = float(compiled.suppression_price) if recoding.suppression else np.inf
+    n, k = problem.n, problem.k
+    rows = merge_rows(problem, np.zeros(n), merge=True)
+    return ColumnRules(
+        problem=problem,
+        freeform=covers,
+        rows=rows,
+        smallest=k,
+        largest=largest,
+        sides=(k if covers else 1) * rows.counts.astype(np.float64),
+        most=n if covers else n // k,
+        counted=not covers and n % k > 0,
+        price=price,
+    )
 
 
 def unmet_property(problem: Problem) -> str | None:
@@ -97,32 +116,16 @@ def unmet_property(problem: Problem) -> str | None:
     """
     compiled, covers = problem.compiled, isinstance(problem.recoding, Freeform)
     if covers and not compiled.monotone:
-        needed, shown = "a monotone record loss for covers", falling_pair(problem)
+        needed, shown = "a monotone record loss for covers", _shown(problem, covers)
     elif not covers and not compiled.superadditive and problem.diversity is None:
-        needed, shown = "a superadditive class loss", subadditive_pair(problem)
+        needed, shown = "a superadditive class loss", _shown(problem, covers)
     else:
         return None
     return f"{needed}; of {compiled.name!r}, {compiled.obstacle}{shown}"
 
 
-def _rules_of_classes(problem: Problem, recoding: EquivalenceClasses) -> ColumnRules:
-    n, k = problem.n, problem.k
-    largest = recoding.max_size(problem).size
-    rows = merge_rows(problem, np.zeros(n), merge=True)
-    return ColumnRules(
-        problem=problem,
-        freeform=False,
-        rows=rows,
-        smallest=k,
-        largest=n if largest is None else min(largest, n),
-        sides=rows.counts.astype(np.float64),
-        most=n // k,
-        counted=n % k > 0,
-        price=float(problem.compiled.suppression_price) if recoding.suppression else np.inf,
-    )
-
-
-def _rules_of_covers(problem: Problem, recoding: Freeform) -> ColumnRules:
+def _plain_covers(problem: Problem, recoding: Freeform) -> Problem:
+    """Return the problem of covers by sets of one size; InputError where they keep other rules."""
     degrees = recoding.sizes(problem)
     if recoding.reciprocal or (degrees != degrees[0]).any():
         raise InputError(
@@ -138,20 +141,7 @@ def _rules_of_covers(problem: Problem, recoding: Freeform) -> ColumnRules:
             "column-generation makes no diverse covers, whose sets may have to be larger than k",
             remedy=_REMEDY,
         )
-    degree = int(degrees[0])
-    plain = problem.replace(k=degree, recoding=Freeform())
-    rows = merge_rows(plain, np.zeros(problem.n), merge=True)
-    return ColumnRules(
-        problem=plain,
-        freeform=True,
-        rows=rows,
-        smallest=degree,
-        largest=degree,
-        sides=degree * rows.counts.astype(np.float64),
-        most=problem.n,
-        counted=False,
-        price=np.inf,
-    )
+    return problem.replace(k=int(degrees[0]), recoding=Freeform())
 
 
 def rules_of_relaxation(problem: Problem) -> tuple[Problem, ColumnRules]:
@@ -173,41 +163,32 @@ def rules_of_relaxation(problem: Problem) -> tuple[Problem, ColumnRules]:
 _CHAINS = 500
 
 
-def falling_pair(problem: Problem) -> str:
-    """Return as part of a sentence a set that costs a record more than one with a record more.
+def _shown(problem: Problem, covers: bool) -> str:
+    """Return as part of a sentence sets that lack the property; empty if random ones have it.
 
-    Empty if none is found among random sets.
+    Of covers a set that costs a record more than one with a record more, of classes two sets that
+    cost more than their union.
     """
     chains = random_chains(problem.n, _CHAINS)
     for size in range(2, chains.shape[1] + 1):
-        fewer, more = chains[:, : size - 1], chains[:, :size]
-        before = _class_losses(problem, fewer) / (size - 1)
-        after = _class_losses(problem, more) / size
-        worst = _worst(before, after)
-        if worst is not None:
-            return (
-                f" (a record of {_named(fewer[worst])} loses {before[worst]:.6g}, "
-                f"one of {_named(more[worst])} loses {after[worst]:.6g})"
-            )
-    return ""
-
-
-def subadditive_pair(problem: Problem) -> str:
-    """Return as part of a sentence two sets that cost more than their union.
-
-    Empty if none is found among random sets.
-    """
-    chains = random_chains(problem.n, _CHAINS)
-    for size in range(2, chains.shape[1] + 1):
-        whole = _class_losses(problem, chains[:, :size])
-        for cut in range(1, size):
+        union, whole = chains[:, :size], _class_losses(problem, chains[:, :size])
+        for cut in [size - 1] if covers else range(1, size):
             one, other = chains[:, :cut], chains[:, cut:size]
-            parts = _class_losses(problem, one) + _class_losses(problem, other)
-            worst = _worst(parts, whole)
+            losses, most = _class_losses(problem, one), whole
+            if covers:
+                losses, most = losses / cut, whole / size
+            else:
+                losses = losses + _class_losses(problem, other)
+            worst = _worst(losses, most)
+            if worst is not None and covers:
+                return (
+                    f" (a record of {_named(one[worst])} loses {losses[worst]:.6g}, "
+                    f"one of {_named(union[worst])} loses {most[worst]:.6g})"
+                )
             if worst is not None:
                 return (
                     f" (the classes {_named(one[worst])} and {_named(other[worst])} lose "
-                    f"{parts[worst]:.6g}, their union {whole[worst]:.6g})"
+                    f"{losses[worst]:.6g}, their union {most[worst]:.6g})"
                 )
     return ""
 

@@ -355,29 +355,22 @@ def dive(master: Master, prices: Prices, budget: Budget, share: float = 0.5) -> 
     """
     kept = _Kept(master, share)
     try:
-        complete = _dive(kept, prices, budget)
+        point = master.solve(budget)
+        # Without columns left to keep the dive is complete; without time it is not.
+        while point is not None and budget.stop_reason() is None and kept.extend(point):
+            point = master.solve(budget)
+            for _ in range(IMPROVING.dive_rounds):
+                if point is None or not kept.rows_left() or not kept.price(prices, point, budget):
+                    break
+                point = master.solve(budget)
     finally:
         master.require(np.zeros_like(kept.times))
-    if not complete:
+    if not kept.is_complete:
         return None
     columns = master.known.all()
     times = np.zeros(len(columns), np.int64)
     times[: len(kept.times)] = kept.times
     return _completed(master.rules, columns, times)
-
-
-def _dive(kept: _Kept, prices: Prices, budget: Budget) -> bool:
-    """Keep columns until none is left to keep; return whether there was time."""
-    point = kept.master.solve(budget)
-    while point is not None and budget.stop_reason() is None:
-        if not kept.extend(point):
-            return True
-        point = kept.master.solve(budget)
-        for _ in range(IMPROVING.dive_rounds):
-            if point is None or not kept.rows_left() or not kept.price(prices, point, budget):
-                break
-            point = kept.master.solve(budget)
-    return False
 
 
 class _Kept:
@@ -387,6 +380,7 @@ class _Kept:
         self.master, self._share = master, share
         self.times = np.zeros(len(master.known), np.int64)
         self._left = master.rules.coverage.copy()
+        self.is_complete = False  # whether there was nothing left to keep
 
     def rows_left(self) -> int:
         """Return how many rows no column kept holds."""
@@ -412,6 +406,7 @@ class _Kept:
             self.times[column] += often
             found = True
         self.master.require(self.times)
+        self.is_complete = not found
         return found
 
     def price(self, prices: Prices, point: MasterPoint, budget: Budget) -> bool:

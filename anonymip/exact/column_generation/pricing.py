@@ -42,21 +42,21 @@ from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.tolerances import DUAL_ROUNDING, SEARCH_ROUNDING
 
-#: The restricted master of classes or covers.
-Master: TypeAlias = RestrictedMaster[ColumnRules]
+
+class Master(RestrictedMaster):
+    """The restricted master of classes or covers."""
+
+    rules: ColumnRules
 
 
 @dataclass(frozen=True, eq=False)
 class Centre:
-    """Feasible duals, which no column undercuts but for rounding, and what they prove.
+    """Feasible duals, which no column undercuts but for rounding, and what they prove."""
 
-    `bound` is that of the duals that they were made of, lowered by what rounding may hide. `value`
-    is what they prove themselves, lowered likewise: no more than the bound, and much less where
-    much was repaired. A release with a column of reduced cost r costs at least the value and r; the
-    bound and r it need not cost.
-    """
-
-    bound: float
+    bound: float  # that of the duals that they were made of, lowered by what rounding may hide
+    #: What they prove themselves, lowered likewise: no more than the bound, and much less where
+    #: much was repaired. A release with a column of reduced cost r costs at least the value and r;
+    #: the bound and r it need not cost.
     value: float
     multipliers: Multipliers
 
@@ -251,15 +251,11 @@ Prices: TypeAlias = ListedColumns | SearchedColumns
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """Where the rounds have ended: the last vertex of the master, the best feasible duals.
+    """Where the rounds have ended."""
 
-    None where there was no time for them. It is solved if the bound is that of the whole linear
-    program, up to a solver's tolerances.
-    """
-
-    point: MasterPoint | None
-    centre: Centre | None
-    solved: bool
+    point: MasterPoint | None  # the last vertex of the master; None without time
+    centre: Centre | None  # the best feasible duals; None without time
+    solved: bool  # whether they prove the whole linear program, up to a solver's tolerances
     rounds: int
 
 

@@ -122,11 +122,7 @@ class Proof:
         run, settings, budget = self._run, self._run.settings, self._run.budget
         rules, work = run.rules, settings.work
         largest = _columns_that_fit(rules, work.columns, settings.memory)
-        first, shares, most = (
-            centre.bound,
-            list(TARGETS.shares),
-            min(TARGETS.soon_columns, largest),
-        )
+        first, shares, most = centre.bound, [*TARGETS.shares], min(TARGETS.soon_columns, largest)
         gap, refused = run.loss - first, False
         # Of all pools together, and of each column of the last one.
         nodes, a_column = work.branches / (rules.types * run.problem.k**2), 0.0
@@ -155,8 +151,8 @@ class Proof:
                     most, gap = largest, self._improve() - first
                     continue
                 short = largest < work.columns
-                held = f", which {in_words(settings.memory)} hold" if short else ""
-                many = f"{share:.0%} of the gap has more than {largest:,} columns{held}"
+                told = f", which {in_words(settings.memory)} hold" if short else ""
+                many = f"{share:.0%} of the gap has more than {largest:,} columns{told}"
                 if len(found) < largest:
                     # The work or the time that is allowed has ended the search for them.
                     many = f"{share:.0%} of the gap: not all columns were found"
@@ -176,18 +172,14 @@ class Proof:
             # No release that is cheaper suppresses a record for more, unless losses are below zero.
             is_dear = rules.price >= target and found.costs.min(initial=0.0) >= 0
             pool = found if is_dear else found.and_also(singles)
+            held = csr_array(pool.incidence(rules.types).T).astype(np.int64)
+            # Rows that are left out are columns of a pool, which that does not count.
+            limit = rules.most if rules.counted and len(pool) == len(found) else None
+            cheapest = np.argsort(found.reduced, kind="stable")[: TARGETS.first * rules.types]
             ask = partial(
                 solve_pool,
-                Pool(
-                    csr_array(pool.incidence(rules.types).T).astype(np.int64),
-                    pool.costs,
-                    rules.coverage,
-                    # Rows that are left out are columns of a pool, which that does not count.
-                    rules.most if rules.counted and len(pool) == len(found) else None,
-                ),
-                start=np.sort(
-                    np.argsort(found.reduced, kind="stable")[: TARGETS.first * rules.types]
-                ),
+                Pool(held, pool.costs, rules.coverage, limit),
+                start=np.sort(cheapest),
                 options=settings.options,
                 memory=settings.memory,
                 budget=budget,
@@ -219,13 +211,8 @@ class Proof:
             if is_last and by_solver and is_small and not run.is_closed():
                 # What the tolerances of a solver do not tell apart is branched on without one.
                 most = max(1, int(nodes))
-                again = ask(
-                    upper_bound=run.loss,
-                    cuts=answer.cuts,
-                    solver=None,
-                    max_nodes=most,
-                    max_iterations=iterations,
-                )
+                limits = {"max_nodes": most, "max_iterations": iterations}
+                again = ask(upper_bound=run.loss, cuts=answer.cuts, solver=None, **limits)
                 self._take(again, found, target, proof, compared)
             if not answer.complete or answer.chosen is not None:
                 return

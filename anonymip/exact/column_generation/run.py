@@ -56,14 +56,15 @@ class Run:
 
     def __post_init__(self) -> None:
         listener = self.budget.progress
+        if listener is None:
+            return
 
         def progress(message: Progress) -> None:
             loss = None if self.incumbent is None else self.loss
             bound = None if self.bound is None else self.lower
             listener(replace(message, incumbent=loss, bound=bound))
 
-        if listener is not None:
-            self.budget = replace(self.budget, progress=progress)
+        self.budget = replace(self.budget, progress=progress)
 
     @property
     def goes_on(self) -> bool:

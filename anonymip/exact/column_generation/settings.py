@@ -41,18 +41,14 @@ WORK: Mapping[str, Work] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Settings:
-    """How a proof is looked for: solver, relative gap to stop at, work of the effort.
-
-    The seed of the options is of cuts and of what is drawn too; `bound_only` ends with the
-    relaxation. `memory` is what a pool of columns may hold, in bytes.
-    """
+    """How a proof is looked for."""
 
     solver: str = "highs"
-    options: SolverOptions = field(default_factory=SolverOptions)
-    gap: float = 0.0
-    work: Work = WORK["normal"]
-    bound_only: bool = False
-    memory: float = 1e9
+    options: SolverOptions = field(default_factory=SolverOptions)  # its seed is of all draws
+    gap: float = 0.0  # relative, to stop at
+    work: Work = WORK["normal"]  # of the effort
+    bound_only: bool = False  # whether to end with the relaxation
+    memory: float = 1e9  # what a pool of columns may hold, in bytes
 
 
 @dataclass(frozen=True)

@@ -130,11 +130,6 @@ class LevelLattice:
         """Return (m,) the levels of the attributes at a place."""
         return np.array([self._levels[a][at] for a, at in enumerate(place)])
 
-    def lowest(self) -> Place:
-        """Return the first place of least bound."""
-        at = np.unravel_index(int(self.bounds.argmin()), self.shape)
-        return tuple(int(coordinate) for coordinate in at)
-
     def judge(self, place: Place) -> float:
         """Return the loss at a place, infinite if not allowed, and sharpen the bounds by it.
 
@@ -274,7 +269,8 @@ def full_domain(problem: Problem, *, budget: Budget | None = None, seed: int = 0
     lattice, stopped = LevelLattice(problem), Stopped.OPTIMAL
     lattice.judge(lattice.top)
     while True:
-        place = lattice.lowest()
+        at = np.unravel_index(int(lattice.bounds.argmin()), lattice.shape)
+        place = tuple(int(coordinate) for coordinate in at)
         least = float(lattice.bounds[place])
         if least >= lattice.loss:
             break

@@ -131,17 +131,12 @@ _JOINING, _LEAST = 40, 0.1
 
 @dataclass(frozen=True)
 class Search:
-    """How neighbourhoods of a release are chosen.
+    """How neighbourhoods of a release are chosen."""
 
-    One has so many records at first and at most, half as many again after `patience` without
-    success, and `seconds` for as many records as the first has. `costly`: records in rows of high
-    reduced cost are likelier to be its first.
-    """
-
-    records: tuple[int, int]
-    patience: int
-    seconds: float
-    costly: bool
+    records: tuple[int, int]  # of one at first and at most
+    patience: int  # so many without success, and they have half as many records again
+    seconds: float  # for as many records as the first has
+    costly: bool  # whether records in rows of high reduced cost are likelier to be its first
 
 
 #: Filled by pairs, so many of least reduced cost; by groups, so many for each record.
@@ -333,21 +328,15 @@ def _fill(duals: PatternDuals, amounts: Ints, left: Ints) -> None:
 
 @dataclass(eq=False)
 class PatternComponent:
-    """A component of a program, the best known release of it, and what is proven.
+    """A component of a program, the best known release of it, and what is proven."""
 
-    `types` are its row types in the whole program, `amounts` (pairs,) the records of each pair in
-    the release, None without one. `by_solver` says whether the bound `lower` is what a solver
-    reports, `by_triples` whether it is by duals of triples; `by_duals` is the best that needs no
-    solver.
-    """
-
-    types: Ints
+    types: Ints  # its row types in the whole program
     duals: PatternDuals
-    amounts: Ints | None
+    amounts: Ints | None  # (pairs,) records of each pair in the release; None without one
     lower: float
-    by_solver: bool = False
-    by_triples: bool = False
-    by_duals: float = -np.inf
+    by_solver: bool = False  # whether the lower bound is what a solver reports
+    by_triples: bool = False  # whether it is by duals of triples
+    by_duals: float = -np.inf  # the best that needs no solver
 
     @property
     def upper(self) -> float:

@@ -35,16 +35,12 @@ _STEPS = 200
 
 @dataclass(frozen=True, eq=False)
 class RecordGroups:
-    """Groups of k to 2k - 1 records that are published as one output row.
+    """Groups of k to 2k - 1 records that are published as one output row, all int64."""
 
-    `members` (g, 2k - 1) int64 are row types of the records, ascending after -1 for none; `rows`
-    and `patterns` (g,) int64 the output row and its pattern; `reduced_costs` (g,) int64.
-    """
-
-    members: Ints
-    rows: Ints
+    members: Ints  # (g, 2k - 1) row types of the records, ascending after -1 for none
+    rows: Ints  # (g,) the output row, and its pattern
     patterns: Ints
-    reduced_costs: Ints
+    reduced_costs: Ints  # (g,)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -63,13 +59,11 @@ class RecordGroups:
 
 @dataclass(frozen=True, eq=False)
 class GroupPrices:
-    """Duals of records, and of triples of records, which at most one group can hold two of.
-
-    `triples` (c, 3) int64 are distinct row types of one record each; `paid` (c,) int64, at least 0,
-    are their duals in the unit of the duals of records.
-    """
+    """Duals of records, and of triples of records, which at most one group can hold two of."""
 
     duals: PatternDuals
+    #: (c, 3) distinct row types of one record each, and (c,) their duals, at least 0, in the unit
+    #: of the duals of records.
     triples: Ints = field(default_factory=lambda: np.empty((0, 3), np.int64))
     paid: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
@@ -408,13 +402,11 @@ def joined(program: PatternProgram, one: RecordGroups, other: RecordGroups) -> R
 
 @dataclass(frozen=True, eq=False)
 class RestrictedAnswer:
-    """What a solver found: (pairs,) int64 records of a row type that become a row; None if nothing.
+    """What a solver found."""
 
-    Its bound is on the loss of whatever uses the pairs or groups given alone; None if unknown,
-    infinite if there is none.
-    """
-
-    amounts: Ints | None
+    amounts: Ints | None  # (pairs,) records of a row type that become a row; None if nothing
+    #: On the loss of whatever uses the pairs or groups given alone; None if unknown, infinite if
+    #: there is none.
     bound: float | None
     solver: str
 

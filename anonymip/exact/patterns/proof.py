@@ -69,20 +69,16 @@ def prove(problem: Problem, mip: Mip | None = None, start: Solution | None = Non
 
 @dataclass(eq=False)
 class _Found:
-    """The components of a program and what is known of them.
-
-    `elsewhere` is a bound by other means, `by_report` whether a solver reports it, `tripled`
-    whether it is by duals of triples; `failed` is what a solver that failed reported last.
-    """
+    """The components of a program and what is known of them."""
 
     program: PatternProgram
     components: list[PatternComponent]
     trace: list[str]
     solver: str | None
-    elsewhere: float = -np.inf
-    by_report: bool = False
-    tripled: bool = False
-    failed: str | None = None
+    elsewhere: float = -np.inf  # a bound by other means
+    by_report: bool = False  # whether a solver reports it
+    tripled: bool = False  # whether it is by duals of triples
+    failed: str | None = None  # what a solver that failed reported last
 
     @property
     def by_solver(self) -> bool:

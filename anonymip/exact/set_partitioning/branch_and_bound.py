@@ -107,31 +107,24 @@ NUMBERS = SearchNumbers()
 
 @dataclass(frozen=True, eq=False)
 class PoolAnswer:
-    """What is known of the selections from a pool.
+    """What is known of the selections from a pool."""
 
-    `chosen` is the cheapest selection that was found, as numbers of columns, ascending and
-    repeated, and `value` its cost; None if none was found that costs less than the upper bound. No
-    selection costs less than `bound`, which is never above the upper bound or the value, and below
-    them by a share of `resolution` where the search is complete: `chosen` is optimal up to that, or
-    nothing costs less than the upper bound. `by_solver` is the solver whose report the bound rests
-    on; None if that is duals that were checked in arithmetic of its own. `cuts` were binding at the
-    root, or found at other nodes: for the next pool. `columns_left` could not be excluded
-    at the root, `work` is what nodes and the solver took, as nodes of few columns, `iterations`
-    are those of the simplex method at nodes but the root, `was_full` says that the search held as
-    much as it may, and went on with less.
-    """
-
+    #: The cheapest selection that was found, as numbers of columns, ascending and repeated, and its
+    #: cost; None if none was found that costs less than the upper bound.
     chosen: Ints | None
     value: float | None
+    #: No selection costs less. Never above the upper bound or the value, and below them by a share
+    #: of `resolution` where the search is complete: `chosen` is optimal up to that, or nothing
+    #: costs less than the upper bound.
     bound: float
     complete: bool
-    by_solver: str | None
-    cuts: tuple[RankOneCut, ...]
-    columns_left: int
+    by_solver: str | None  # whose report the bound rests on; None if on duals that were checked
+    cuts: tuple[RankOneCut, ...]  # binding at the root, or found at other nodes: for the next pool
+    columns_left: int  # that could not be excluded at the root
     nodes: int
-    work: float
-    iterations: int
-    was_full: bool = False
+    work: float  # what nodes and the solver took, as nodes of few columns
+    iterations: int  # of the simplex method at nodes but the root
+    was_full: bool = False  # whether it held as much as it may, and went on with less
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +173,10 @@ class _OpenNode:
         start, basis = self.start, self.start.basis
         arrays = (self.active, start.columns, start.rows, basis.columns, basis.rows)
         return NUMBERS.node_bytes + sum(array.nbytes for array in arrays)
+
+
+class _OutOfTime(Exception):
+    """Time has ended; its argument is the least bound of what is open."""
 
 
 @dataclass(eq=False)
@@ -301,7 +298,10 @@ class PoolSearch:
 
     def run(self) -> PoolAnswer:
         """Return the answer."""
-        lowest = self._search()
+        try:
+            lowest = self._search()
+        except _OutOfTime as ended:
+            lowest = float(ended.args[0])
         complete = lowest is None and self._undecided == np.inf
         still_open = np.inf if lowest is None else lowest
         bound = min(self._floor, self._closed, self._undecided, still_open) * self._unit
@@ -324,22 +324,17 @@ class PoolSearch:
         )
 
     def _search(self) -> float | None:
-        """Search; return None when through, or the bound of what is open when time ended."""
+        """Search; return None when through, or the bound of what is open when work ended."""
         if not len(self._pool.costs):
             return None
         self._relaxation.add_columns(_first_columns(self._pool, self.start))
         root = self._root()
-        if root is None or isinstance(root, float):
-            return root
+        if root is None:
+            return None
         self._left = len(root.active)
         self._narrow(root)
-        relaxed = self._relaxation.solve(np.arange(self._left), self.budget)
-        if relaxed is None:
-            return root.bound
-        opened = self._open(np.arange(self._left), self._counted, relaxed, root.bound)
+        opened = self._solved(np.arange(self._left), self._counted, root.bound)
         node = None if opened is None else self._strengthened(opened)
-        if isinstance(node, float):
-            return node
         left = None if node is None else self._decided(node)
         if left is None:
             return None
@@ -347,21 +342,17 @@ class PoolSearch:
         given_up = not self._plain and len(left.active) <= self._few
         return left.bound if given_up else self._branch(left)
 
-    def _root(self) -> _Node | float | None:
-        """Return the root after all cuts; None if it is closed, its bound if time ended."""
+    def _root(self) -> _Node | None:
+        """Return the root after all cuts; None if it is closed."""
         active = np.arange(len(self._pool.costs))
         # As many of the columns that cost least as a selection holds, where these cost below zero.
         bound = min(0.0, self._pool.most * float(self._pool.costs.min(initial=0.0)))
         stalled = 0
         for round_ in range(NUMBERS.rounds + 1):
-            relaxed = self._relaxation.solve(active, self.budget)
-            if relaxed is None:
-                return bound
-            before, bound = bound, max(bound, relaxed.bound)
-            node = self._open(active, self._counted, relaxed, bound)
+            before, node = bound, self._solved(active, self._counted, bound)
             if node is None:
                 return None
-            active = node.active
+            active, bound = node.active, node.bound
             self.budget.report("pool", done=round_)
             stalled = (
                 0 if bound - before > NUMBERS.least_share * (self._floor - bound) else stalled + 1
@@ -369,15 +360,15 @@ class PoolSearch:
             if len(active) <= self._few or stalled >= NUMBERS.stalled or round_ == NUMBERS.rounds:
                 break
             if self.budget.stop_reason() is not None:
-                return bound
-            new = self._broken(relaxed, round_)
+                raise _OutOfTime(bound)
+            new = self._broken(node.relaxed, round_)
             if not new or self.was_full:
                 break
             self._add_cuts(new)
         return node
 
-    def _strengthened(self, root: _Node) -> _Node | float | None:
-        """Return the root after mixed-integer cuts; None if it is closed, its bound without time.
+    def _strengthened(self, root: _Node) -> _Node | None:
+        """Return the root after mixed-integer cuts; None if it is closed.
 
         Each round leaves fewer columns to the next.
         """
@@ -387,7 +378,7 @@ class PoolSearch:
             if len(root.active) <= NUMBERS.solver_columns or stalled >= NUMBERS.patience:
                 break
             if self.budget.stop_reason() is not None:
-                return root.bound
+                raise _OutOfTime(root.bound)
             whole = np.append(counted, np.array(self._cut_rows, np.int64))
             cuts, sides = self._relaxation.mixed_integer_cuts(root.active, root.relaxed, whole)
             held = NUMBERS.copies * NUMBERS.entry_bytes * len(root.active)
@@ -407,8 +398,8 @@ class PoolSearch:
             self._add_mixed(csr_array(places @ csr_array(-cuts.T)), -sides)
             self._add_cuts([cut for cut in new if cut not in self._cuts])
             again = self._solved(active, self._counted, root.bound)
-            if not isinstance(again, _Node):
-                return again
+            if again is None:
+                return None
             self.budget.report("pool", done=round_)
             less = len(again.active) < NUMBERS.fewer * len(root.active)
             stalled = 0 if less else stalled + 1
@@ -459,22 +450,6 @@ class PoolSearch:
             seed=self.options.seed + turn,
             **limits,
         )
-
-    def _open(
-        self, active: Ints, rows: frozenset[int], relaxed: Relaxed, bound: float
-    ) -> _Node | None:
-        """Return a node with the columns that may still matter; None if it is closed."""
-        bound = max(bound, relaxed.bound)
-        if not relaxed.artificial:
-            chosen = self._pool.selection(relaxed.columns, relaxed.weights)
-            if chosen is not None:
-                self._improve(chosen)
-        if bound >= self._floor:
-            return None
-        kept = relaxed.reduced <= self._floor - relaxed.bound
-        active = active[kept]
-        start = self._relaxation.start(active, np.array(sorted(rows), np.int64))
-        return _Node(active, rows, relaxed, bound, start)
 
     def _improve(self, chosen: Ints) -> None:
         cost = self._pool.cost(chosen)
@@ -551,31 +526,10 @@ class PoolSearch:
                     self._best, self._chosen = known, None
                     continue
             self.budget.report("pool", done=self._nodes)
-            # The program stands at another node.
-            self._relaxation.restart(node.start)
-            again = self._solved(active, node.rows, bound)
-            for round_ in range(NUMBERS.node_rounds):
-                if again is None or isinstance(again, float):
-                    break
-                again = self._cut(again, round_)
-            if isinstance(again, _Node):
-                again = self._decided(again)
-            if isinstance(again, float):
+            try:
+                children = self._children(node, active, bound)
+            except _OutOfTime:
                 return lowest
-            children: list[_Node] = []
-            if again is not None:
-                sides = branches(
-                    self._pool, self._relaxation, again.relaxed, again.active, self._best
-                )
-                if sides is None:
-                    # A whole point that is no selection: the solver's tolerances hide one.
-                    self._undecided = min(self._undecided, bound)
-                for side in sides or ():
-                    child = self._child(again, side)
-                    if isinstance(child, float):
-                        return lowest
-                    left = None if child is None else self._decided(child)
-                    children += [] if left is None else [left]
             self._open_bytes -= node.bytes
             if place:
                 queue[place] = queue[-1]
@@ -590,7 +544,28 @@ class PoolSearch:
                 heapq.heappush(queue, (child.bound, pushed, later))
         return None
 
-    def _cut(self, node: _Node, round_: int) -> _Node | float | None:
+    def _children(self, waiting: _OpenNode, active: Ints, bound: float) -> list[_Node]:
+        """Return what is left of both sides of a node."""
+        # The program stands at another node.
+        self._relaxation.restart(waiting.start)
+        node = self._solved(active, waiting.rows, bound)
+        for round_ in range(NUMBERS.node_rounds):
+            node = None if node is None else self._cut(node, round_)
+        node = None if node is None else self._decided(node)
+        if node is None:
+            return []
+        sides = branches(self._pool, self._relaxation, node.relaxed, node.active, self._best)
+        if sides is None:
+            # A whole point that is no selection: the solver's tolerances hide one.
+            self._undecided = min(self._undecided, bound)
+        children = []
+        for side in sides or ():
+            child = self._child(node, side)
+            left = None if child is None else self._decided(child)
+            children += [] if left is None else [left]
+        return children
+
+    def _cut(self, node: _Node, round_: int) -> _Node | None:
         """Return a node after one round of cuts, those that were switched off before new ones."""
         shares = np.zeros(len(self._pool.costs))
         shares[node.relaxed.columns] = node.relaxed.weights
@@ -610,8 +585,8 @@ class PoolSearch:
         self._add_cuts(new)
         return self._solved(node.active, node.rows, node.bound)
 
-    def _child(self, node: _Node, side: Branch) -> _Node | float | None:
-        """Return one side of a branching; None if it is closed, its bound if time ended."""
+    def _child(self, node: _Node, side: Branch) -> _Node | None:
+        """Return one side of a branching; None if it is closed."""
         rows = node.rows
         self._relaxation.restart(node.start)
         if side.row is not None:
@@ -621,12 +596,24 @@ class PoolSearch:
             rows = rows | {int(row[0])}
         return self._solved(node.active[side.kept], rows, node.bound)
 
-    def _solved(self, active: Ints, rows: frozenset[int], bound: float) -> _Node | float | None:
-        """Return a node after its relaxation; None if it is closed, its bound if time ended."""
+    def _solved(self, active: Ints, rows: frozenset[int], bound: float) -> _Node | None:
+        """Return a node after its relaxation, with the columns that matter; None if it is closed.
+
+        Raises _OutOfTime with the bound that is known.
+        """
         relaxed = self._relaxation.solve(active, self.budget)
         if relaxed is None:
-            return bound
-        return self._open(active, rows, relaxed, bound)
+            raise _OutOfTime(bound)
+        bound = max(bound, relaxed.bound)
+        if not relaxed.artificial:
+            chosen = self._pool.selection(relaxed.columns, relaxed.weights)
+            if chosen is not None:
+                self._improve(chosen)
+        if bound >= self._floor:
+            return None
+        active = active[relaxed.reduced <= self._floor - relaxed.bound]
+        start = self._relaxation.start(active, np.array(sorted(rows), np.int64))
+        return _Node(active, rows, relaxed, bound, start)
 
 
 def _first_columns(pool: Pool, start: Ints | None) -> Ints:

@@ -37,17 +37,12 @@ from anonymip.tolerances import DUAL_ROUNDING, INTEGRALITY
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Columns, of which a selection covers every row type as often as it must.
+    """Columns, of which a selection covers every row type as often as it must."""
 
-    `incidence` (c, t) int64 says how many members of each row type each column has, `costs` (c,)
-    what it costs, `coverage` (t,) int64 how often each type is covered, at least once,
-    `count_limit` how many columns a selection has at most; None where coverage alone decides.
-    """
-
-    incidence: csr_array
-    costs: Floats
-    coverage: Ints
-    count_limit: int | None
+    incidence: csr_array  # (c, t) int64, how many members of each row type each column has
+    costs: Floats  # (c,)
+    coverage: Ints  # (t,) int64, how often each type is covered, at least once
+    count_limit: int | None  # columns of a selection at most; None where coverage alone decides
 
     @cached_property
     def by_type(self) -> csc_array:
@@ -115,31 +110,24 @@ _BROKEN, _SOURCES = 1e-4, 400
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """An optimum of the relaxation over some columns, and what its duals prove.
+    """An optimum of the relaxation over some columns, and what its duals prove."""
 
-    `bound` is on every selection from these columns that keeps the rows, or the cutoff if that is
-    less; whatever uses a column costs its share of `reduced` (a,) more. The optimum takes `columns`
-    of the pool by `weights`, and the artificial one or not; (e,) `extra_duals` are of further rows.
-    """
-
+    #: On every selection from these columns that keeps the rows, or the cutoff if that is less.
     bound: float
-    reduced: Floats
-    columns: Ints
-    weights: Floats
-    artificial: bool
-    extra_duals: Floats
+    reduced: Floats  # (a,) what a selection costs more for each of the columns that it uses
+    columns: Ints  # of the pool, that the optimum takes
+    weights: Floats  # how much of each
+    artificial: bool  # whether it takes the artificial one
+    extra_duals: Floats  # (e,) of further rows
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A part of a program to begin with, around its basis: numbers of columns and further rows.
-
-    The basis is of the artificial column and these, and of the covering and these rows.
-    """
+    """A part of a program to begin with, around its basis: numbers of columns and further rows."""
 
     columns: Ints
     rows: Ints
-    basis: Basis
+    basis: Basis  # of the artificial column and these, and of the covering and these rows
 
 
 class PoolRelaxation:
@@ -298,7 +286,7 @@ class PoolRelaxation:
             )
             paid = np.flatnonzero(extra_duals)
             reduced = pool.costs[active] - members @ duals
-            reduced -= (further[paid].T @ extra_duals[paid])[active]
+            reduced -= np.asarray(csr_array(further[paid]).T @ extra_duals[paid])[active]
             new = np.flatnonzero((reduced < _BELOW) & (self._place[active] < 0))
             if not len(new):
                 break
@@ -393,15 +381,12 @@ _LEAST_GAIN = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """One side of a branching: (a,) the columns of the node that stay, perhaps a row.
+    """One side of a branching: columns that stay, perhaps a row."""
 
-    The row counts (c,) columns of the pool, and has a lower side or an upper one.
-    """
-
-    kept: Flags
-    row: Flags | None = None
+    kept: Flags  # (a,) of the columns of the node
+    row: Flags | None = None  # (c,) the columns of the pool that it counts
     side: float = 0.0
-    least: bool = False
+    least: bool = False  # whether that is a lower side
 
 
 def branches(

@@ -52,16 +52,12 @@ NUMBERS = MixedNumbers()
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of a program: (c, r) coefficients of columns, (r,) sides.
+    """Rows of a program."""
 
-    The first `equations` hold as such, the others at most. `whole` (r,) says of which the slack is
-    whole for whole columns.
-    """
-
-    matrix: csr_array
-    sides: Floats
-    equations: int
-    whole: Flags
+    matrix: csr_array  # (c, r) coefficients of columns
+    sides: Floats  # (r,)
+    equations: int  # so many of the first hold as such, the others at most
+    whole: Flags  # (r,) whether the slack is whole for whole columns
 
 
 def mixed_integer_cuts(

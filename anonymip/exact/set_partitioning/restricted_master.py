@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack, identity, vstack
@@ -25,17 +24,12 @@ _USED = 1e-6
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Covering:
-    """What sums of columns have to be.
+    """What sums of columns have to be."""
 
-    The rows of each type lie in `sides` (t,) columns in sum, of which there are `most` at most;
-    `counted` says whether that is a row of the program, which the others do not imply. A row that
-    is left out costs the price, infinite where none may be.
-    """
-
-    sides: Floats
-    most: int
-    counted: bool
-    price: float
+    sides: Floats  # (t,) columns that the rows of each type lie in, in sum
+    most: int  # columns at most
+    counted: bool  # whether that is a row of the program, which the others do not imply
+    price: float  # of a row that is left out; infinite where none may be
 
     @property
     def types(self) -> int:
@@ -51,9 +45,6 @@ class Covering:
     def may_leave_out(self) -> bool:
         """Whether rows may be left out."""
         return bool(np.isfinite(self.price))
-
-
-Rules = TypeVar("Rules", bound=Covering)
 
 
 class KnownColumns:
@@ -138,19 +129,15 @@ class Multipliers:
 
 @dataclass(frozen=True, eq=False)
 class MasterPoint:
-    """An optimal vertex of the restricted master.
-
-    It uses `shares` (c,) of the known columns; it is feasible if it leaves out no row that may not
-    be.
-    """
+    """An optimal vertex of the restricted master."""
 
     value: float
-    shares: Floats
+    shares: Floats  # (c,) of the known columns
     multipliers: Multipliers
-    feasible: bool
+    feasible: bool  # whether it leaves out no row that may not be
 
 
-class RestrictedMaster(Generic[Rules]):
+class RestrictedMaster:
     """The restricted master, which grows by columns and cuts and goes on from its last basis.
 
     Its rows are the row types, the number of columns where that is counted, and the cuts. Its first
@@ -158,7 +145,7 @@ class RestrictedMaster(Generic[Rules]):
     pays. Costs are divided by the unit, so that a solver's tolerances fit them.
     """
 
-    def __init__(self, rules: Rules, unit: float) -> None:
+    def __init__(self, rules: Covering, unit: float) -> None:
         self.rules, self.unit = rules, unit
         self.known = KnownColumns()
         self.cuts: list[RankOneCut] = []

@@ -23,23 +23,8 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
 from anonymip.errors import InputError, argument
-from anonymip.exact.split_carry.state import (
-    CARRIED,
-    LINK_COLUMNS,
-    LINKS,
-    NO_START,
-    OPEN,
-    PROVEN,
-    READ,
-    REASON,
-    REASONS,
-    START,
-    START_ACCEPTED,
-    START_REFUSED,
-    UNUSED,
-    Chain,
-    new_chain,
-)
+from anonymip.exact.split_carry import state
+from anonymip.exact.split_carry.state import Chain, new_chain
 from anonymip.files import refuse_outputs, replacing
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Ints
@@ -286,18 +271,18 @@ def remove_parts(path: Path) -> None:
 
 def is_table(table: NDArray[Any]) -> bool:
     """Return whether an array is a table of links."""
-    if table.dtype != np.float64 or table.shape[1:] != (LINK_COLUMNS,):
+    if table.dtype != np.float64 or table.shape[1:] != (state.LINK_COLUMNS,):
         return False
-    starts = (NO_START, START_REFUSED, START_ACCEPTED)
+    starts = (state.NO_START, state.START_REFUSED, state.START_ACCEPTED)
     return bool(
-        np.isin(table[:, START], starts).all()
-        and np.isin(table[:, REASON], np.arange(len(REASONS))).all()
+        np.isin(table[:, state.START], starts).all()
+        and np.isin(table[:, state.REASON], np.arange(len(state.REASONS))).all()
     )
 
 
 def arrays_of(chain: Chain) -> dict[str, NDArray[Any]]:
     """Return the arrays of a chain, without the room that it does not use yet."""
-    carried, links = int(chain.cursor[CARRIED]), int(chain.cursor[LINKS])
+    carried, links = int(chain.cursor[state.CARRIED]), int(chain.cursor[state.LINKS])
     used = {
         "carried": chain.carried[:carried],
         "started": chain.started[:carried],
@@ -330,9 +315,9 @@ class Keeper:
         """Take notice of the links since the last call; write the file if it is time to."""
         if self._checkpoint is None:
             return
-        first, links = int(self._mark["cursor"][LINKS]), int(self._chain.cursor[LINKS])
+        first, links = int(self._mark["cursor"][state.LINKS]), int(self._chain.cursor[state.LINKS])
         ended = self._budget.stop_reason() is not None
-        if ended and not self._chain.table[first:links, PROVEN].all():
+        if ended and not self._chain.table[first:links, state.PROVEN].all():
             return
         self._mark = self._marked()
         if self._checkpoint.is_due:
@@ -345,9 +330,9 @@ class Keeper:
         cursor, chain = self._mark["cursor"], self._chain
         labels = chain.labels.copy()
         # What was fixed since then had been carried over, or was not read.
-        labels[self._mark["carried"]] = OPEN
-        labels[cursor[READ] :] = OPEN
-        then = {"labels": labels, "table": chain.table[: cursor[LINKS]]}
+        labels[self._mark["carried"]] = state.OPEN
+        labels[cursor[state.READ] :] = state.OPEN
+        then = {"labels": labels, "table": chain.table[: cursor[state.LINKS]]}
         self._checkpoint.write({**arrays_of(chain), **self._mark, **then})
 
     def _marked(self) -> dict[str, NDArray[Any]]:
@@ -382,7 +367,7 @@ def _is_whole(arrays: Mapping[str, NDArray[Any]]) -> bool:
         and bool(((arrays["carried"] >= 0) & (arrays["carried"] < read)).all())
         and bool((np.diff(arrays["carried"]) > 0).all())
         and bool(((arrays["started"] >= SUPPRESSED) & (arrays["started"] < n)).all())
-        and bool((arrays["labels"] >= OPEN).all())
+        and bool((arrays["labels"] >= state.OPEN).all())
         and _is_consistent(arrays["labels"], arrays["carried"], read, label)
     )
 
@@ -395,7 +380,7 @@ def _is_consistent(labels: Ints, carried: Ints, read: int, label: int) -> bool:
     is_open = np.arange(len(labels)) >= read
     is_open[carried] = True
     done = not is_open.any()
-    return bool(((labels == OPEN) == is_open).all()) and (done or int(labels.max()) < label)
+    return bool(((labels == state.OPEN) == is_open).all()) and (done or int(labels.max()) < label)
 
 
 def resumed(checkpoint: Checkpoint | None) -> Chain | None:
@@ -407,5 +392,5 @@ def resumed(checkpoint: Checkpoint | None) -> Chain | None:
         raise checkpoint.damaged()
     chain = chain_of(arrays)
     # Files of earlier versions hold the time that was left, which is given again.
-    chain.sums[UNUSED] = 0.0
+    chain.sums[state.UNUSED] = 0.0
     return chain

@@ -202,10 +202,7 @@ class ClassLinks:
         options = self.options
         start = self._start(part, budget)
         if budget is None:
-            if start is None:
-                return None
-            loss = Solution.of(part, start, method="start").objective
-            return Answer(start.labels.astype(np.int64), loss, reason="time")
+            return None if start is None else _better(part, None, start)
         try:
             solution = equivalence_mip(
                 part,

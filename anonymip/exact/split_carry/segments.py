@@ -17,6 +17,7 @@ from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import InputError, InvalidAssignment, NoSolution
 from anonymip.exact.classes.best_classes import compiles
 from anonymip.exact.classes.small import solve_small
+from anonymip.exact.split_carry import state
 from anonymip.exact.split_carry.checkpoint import (
     Checkpoint,
     Keeper,
@@ -26,15 +27,7 @@ from anonymip.exact.split_carry.checkpoint import (
 )
 from anonymip.exact.split_carry.links import ChainClock, ClassLinks, CompiledLinks, loss_of_labels
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
-from anonymip.exact.split_carry.state import (
-    CARRIED,
-    LINKS,
-    LOSS,
-    NEXT_LABEL,
-    READ,
-    Chain,
-    new_chain,
-)
+from anonymip.exact.split_carry.state import Chain, new_chain
 from anonymip.heuristics.classes.ordered_cut import cut_rows
 from anonymip.heuristics.growing.batch_growth import cut_in_order
 from anonymip.objectives.kernels.class_loss import kernel_rows
@@ -154,34 +147,24 @@ def drive_chain(links: ClassLinks, budget: Budget, keeper: Keeper) -> Stopped | 
 
 @dataclass(frozen=True, eq=False)
 class SegmentRun:
-    """What became of a segment.
+    """What became of a segment."""
 
-    `chain`: every record has a class, or none where its window had no release. `stopped`: why its
-    links ended early; None if they did not. `cut`: records that no link fixed, and that were cut in
-    their order. `before`: links that an earlier run solved. `priced`: the bound of the last link
-    where column generation found it.
-    """
-
-    chain: Chain
-    stopped: Stopped | None
-    cut: int
-    before: int = 0
-    priced: Bound | None = None
+    chain: Chain  # every record has a class, or none where its window had no release
+    stopped: Stopped | None  # why its links ended early; None if they did not
+    cut: int  # records that no link fixed, and that were cut in their order
+    before: int = 0  # links that an earlier run solved
+    priced: Bound | None = None  # that of the last link where column generation found it
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """A chain over some records, with all that it takes to run it in any process.
+    """A chain over some records, with all that it takes to run it in any process."""
 
-    `problem`: a table that has the records, which are in their order. `checkpoint`: where the chain
-    is kept, and where it goes on from.
-    """
-
-    problem: Problem
-    records: Ints
+    problem: Problem  # of a table that has the records
+    records: Ints  # in their order
     options: ChainOptions
     seed: int
-    checkpoint: Checkpoint | None
+    checkpoint: Checkpoint | None  # where the chain is kept, and where it goes on from
 
     def __call__(self, budget: Budget) -> SegmentRun:
         """Run the chain to its end, or as far as the time goes, and cut what is left."""
@@ -326,11 +309,11 @@ def _joined(records: Ints, chains: Sequence[Chain], *, sums: bool) -> Chain:
         whole.labels[begin : begin + chain.n] = np.where(found >= 0, found + classes, found)
         whole.table[links : links + own] = chain.table[:own]
         begin, links = begin + chain.n, links + own
-        classes += int(chain.cursor[NEXT_LABEL])
-    losses = [float(chain.sums[LOSS]) for chain in chains]
-    whole.sums[LOSS] = sum(losses) if sums else max(losses)
-    whole.cursor[READ], whole.cursor[CARRIED] = whole.n, 0
-    whole.cursor[NEXT_LABEL], whole.cursor[LINKS] = classes, links
+        classes += int(chain.cursor[state.NEXT_LABEL])
+    losses = [float(chain.sums[state.LOSS]) for chain in chains]
+    whole.sums[state.LOSS] = sum(losses) if sums else max(losses)
+    whole.cursor[state.READ], whole.cursor[state.CARRIED] = whole.n, 0
+    whole.cursor[state.NEXT_LABEL], whole.cursor[state.LINKS] = classes, links
     return whole
 
 
@@ -359,11 +342,11 @@ def cut_rest(problem: Problem, chain: Chain) -> int:
     The best consecutive classes where the kernels can cut them and are compiled in time, else sets
     of k: both without asking for the time.
     """
-    carried, read = int(chain.cursor[CARRIED]), int(chain.cursor[READ])
+    carried, read = int(chain.cursor[state.CARRIED]), int(chain.cursor[state.READ])
     places = np.concatenate([chain.carried[:carried], np.arange(read, chain.n)])
     if not len(places):
         return 0
-    first = int(chain.cursor[NEXT_LABEL])
+    first = int(chain.cursor[state.NEXT_LABEL])
     order = np.arange(len(places))
     labels = np.full(len(places), -1, np.int64)
     if is_plain(problem):
@@ -375,6 +358,6 @@ def cut_rest(problem: Problem, chain: Chain) -> int:
     if labels[0] < 0:
         cut_in_order(labels, order, problem.k, 0)
     chain.labels[places] = first + labels
-    chain.cursor[NEXT_LABEL] = first + int(labels.max()) + 1
-    chain.cursor[CARRIED], chain.cursor[READ] = 0, chain.n
+    chain.cursor[state.NEXT_LABEL] = first + int(labels.max()) + 1
+    chain.cursor[state.CARRIED], chain.cursor[state.READ] = 0, chain.n
     return len(places)

@@ -12,24 +12,11 @@ import numpy as np
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import InvalidAssignment
+from anonymip.exact.split_carry import state
 from anonymip.exact.split_carry.checkpoint import Checkpoint, Fingerprint, resumed
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.segments import Segment, SegmentRun, links_budget, run_segments
-from anonymip.exact.split_carry.state import (
-    BOUND,
-    OPEN,
-    PROVEN,
-    REASON,
-    REASONS,
-    REPLACED,
-    SIZE,
-    START,
-    START_ACCEPTED,
-    START_REFUSED,
-    Chain,
-    Link,
-    links_of,
-)
+from anonymip.exact.split_carry.state import Chain, Link, links_of
 from anonymip.heuristics.growing.repair import finish
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
@@ -45,13 +32,10 @@ _METHOD = "split-carry"
 
 @dataclass(frozen=True, eq=False)
 class ChainRun:
-    """What a chain found, and how it came about.
+    """What a chain found, and how it came about."""
 
-    `solution`: of the whole problem. `chain`: at its end.
-    """
-
-    solution: Solution
-    chain: Chain
+    solution: Solution  # of the whole problem
+    chain: Chain  # at its end
 
     @cached_property
     def links(self) -> tuple[Link, ...]:
@@ -221,7 +205,7 @@ def run_chain(
         raise file.damaged() from None
     if kept is None:
         # The bound of its link, where that is the problem itself.
-        bound = run.chain.table[0, BOUND] if run.chain.solved == 1 else np.nan
+        bound = run.chain.table[0, state.BOUND] if run.chain.solved == 1 else np.nan
         if not run.cut and not np.isnan(bound) and options.subsolver == EXACT:
             source = under_assumptions(problem, "search of the whole table")
             searched = Bound(float(bound), source, "argument")
@@ -242,7 +226,7 @@ def _finished(
 ) -> Solution:
     """Return the checked solution; repaired where links or time left something to do."""
     chain, stopped, cut = run.chain, run.stopped, run.cut
-    labels = np.full(problem.n, OPEN, np.int64)
+    labels = np.full(problem.n, state.OPEN, np.int64)
     labels[chain.records] = chain.labels
     trace = remarks_on_links(chain.table[: chain.solved])
     if cut:
@@ -271,28 +255,29 @@ def remarks_on_links(table: Floats) -> list[str]:
     """
     if not len(table):
         return []
-    proven, largest = int(table[:, PROVEN].sum()), int(table[:, SIZE].max())
+    proven, largest = int(table[:, state.PROVEN].sum()), int(table[:, state.SIZE].max())
     noun = "link" if len(table) == 1 else "links"
     counted = f"{len(table):,} {noun} of up to {largest} records, {proven:,} of them proven"
     remarks = [f"{counted}; a proof of a link says nothing of the whole table"]
-    replaced = np.isin(table[:, REASON], [tuple(REASONS).index(name) for name in REPLACED])
-    open_ones = table[(table[:, PROVEN] == 0.0) & ~replaced, REASON]
+    numbers = {name: number for number, name in enumerate(state.REASONS)}
+    replaced = np.isin(table[:, state.REASON], [numbers[name] for name in state.REPLACED])
+    open_ones = table[(table[:, state.PROVEN] == 0.0) & ~replaced, state.REASON]
     counts = [
         f"{np.count_nonzero(open_ones == at):,} {text}"
-        for at, text in enumerate(REASONS.values())
+        for at, text in enumerate(state.REASONS.values())
         if at in open_ones
     ]
     if counts:
         remarks.append(f"links without a proof: {', '.join(counts)}")
-    for name in REPLACED:
-        count = np.count_nonzero(table[:, REASON] == tuple(REASONS).index(name))
+    for name in state.REPLACED:
+        count = np.count_nonzero(table[:, state.REASON] == numbers[name])
         if count:
             noun = "link" if count == 1 else "links"
             remarks.append(
-                f"{count:,} {noun} {REASONS[name]} keep their start or what a search found"
+                f"{count:,} {noun} {state.REASONS[name]} keep their start or what a search found"
             )
-    accepted = int(np.count_nonzero(table[:, START] == START_ACCEPTED))
-    asked = accepted + int(np.count_nonzero(table[:, START] == START_REFUSED))
+    accepted = int(np.count_nonzero(table[:, state.START] == state.START_ACCEPTED))
+    asked = accepted + int(np.count_nonzero(table[:, state.START] == state.START_REFUSED))
     if asked:
         remarks.append(f"the start was accepted in {accepted:,} of {asked:,} links")
     return remarks
