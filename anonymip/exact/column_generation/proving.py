@@ -210,8 +210,7 @@ class Proof:
             is_small = not rules.freeform or answer.columns_left <= NUMBERS.solver_columns
             if is_last and by_solver and is_small and not run.is_closed():
                 # What the tolerances of a solver do not tell apart is branched on without one.
-                most = max(1, int(nodes))
-                limits = {"max_nodes": most, "max_iterations": iterations}
+                limits = {"max_nodes": max(1, int(nodes)), "max_iterations": iterations}
                 again = ask(upper_bound=run.loss, cuts=answer.cuts, solver=None, **limits)
                 self._take(again, found, target, proof, compared)
             if not answer.complete or answer.chosen is not None:
