@@ -9,9 +9,13 @@ command line.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from numbers import Real
+from typing import Any
 
+_LARGEST = sys.float_info.max
 _FEW = 12  # names that are listed beside the one that is probably meant
 # Whether messages are read by somebody who types options; the command line says so while it runs.
 _names_options = False
@@ -144,6 +148,17 @@ def unknown_name(what: str, name: object, known: Iterable[str], *, more: str = "
     few = len(listed) <= _FEW
     remedy = did_you_mean(name, listed, has if few else "") or has
     return InputError(f"unknown {what} {name!r}", remedy=remedy)
+
+
+def is_number(
+    given: Any, least: float = -_LARGEST, most: float = _LARGEST, kind: type = Real
+) -> bool:
+    """Return whether something is a number of a kind between two others, and no truth value.
+
+    >>> is_number(3, least=0), is_number(float("inf")), is_number("3"), is_number(True)
+    (True, False, False, False)
+    """
+    return isinstance(given, kind) and not isinstance(given, bool) and bool(least <= given <= most)
 
 
 def no_file(path: str | os.PathLike[str]) -> InputError:

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from numbers import Real
 from typing import Any, Literal, cast, get_args
 
-from anonymip.errors import InputError, did_you_mean, unknown_name, within
+from anonymip.errors import InputError, did_you_mean, is_number, unknown_name, within
 from anonymip.instances.hierarchies.calendar import Calendar
 from anonymip.instances.hierarchies.hierarchy import Hierarchy
 from anonymip.instances.scale import Scale, Unit, number_at, scale_of, unit_text
@@ -102,12 +101,10 @@ class Attribute:
                 f"a {self.kind} attribute cannot be published as {self.publish!r}",
                 f"Use {' or '.join(allowed)}",
             )
-        weight: Any = self.weight
-        is_number = isinstance(weight, Real) and not isinstance(weight, bool)
-        if not is_number or not 0 <= weight <= _HEAVIEST:
+        if not is_number(self.weight, 0, _HEAVIEST):
             remedy = "A weight is a number of at least 0 and at most 1e100"
-            raise self._error(f"weight is {weight!r}", remedy)
-        object.__setattr__(self, "weight", float(weight))
+            raise self._error(f"weight is {self.weight!r}", remedy)
+        object.__setattr__(self, "weight", float(self.weight))
         if not isinstance(self.integer, bool):
             raise self._error(f"integer is {self.integer!r}", "Use true or false")
         if self.integer and self.kind != "numeric":

@@ -13,13 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from fractions import Fraction
-from numbers import Real
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import pandas as pd
 
-from anonymip.errors import InputError, did_you_mean
+from anonymip.errors import InputError, did_you_mean, is_number
 from anonymip.runtime.arrays import Floats
 
 Unit = Literal["day", "month", "quarter", "year", "decade"]
@@ -298,13 +297,8 @@ def _tells(form: str, unit: Unit) -> bool:
     return [unit_of(day, unit) for day in read] == [unit_of(day, unit) for day in _OTHER_DAYS]
 
 
-def _is_number(given: Any) -> bool:
-    is_real = isinstance(given, Real) and not isinstance(given, bool)
-    return is_real and math.isfinite(given)
-
-
 def _width(precision: Any, integer: bool) -> float | None:
-    if not _is_number(precision) or float(precision) <= 0:
+    if not is_number(precision) or precision <= 0:
         raise InputError(
             f"precision is {precision!r}",
             remedy="Give the width of the steps, such as 5; of dates a unit such as month",
@@ -322,7 +316,7 @@ def _group(end: Any, unit: Unit | float | None, form: str | None, integer: bool)
     number: float | None = None
     if isinstance(unit, str):
         number = number_at(end, unit, form)
-    elif _is_number(end):
+    elif is_number(end):
         number = float(end) + 0.0
     if number is None or (integer and not number.is_integer()):
         raise InputError(f"at_most or at_least is {end!r}", remedy="Give a value of the column")

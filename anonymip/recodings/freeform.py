@@ -25,7 +25,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonymip.assignments import SUPPRESSED, Assignment, Cover, Description
-from anonymip.errors import InputError, InvalidAssignment, argument
+from anonymip.errors import InputError, InvalidAssignment, argument, is_number
 from anonymip.graphs import effective_sizes
 from anonymip.recodings.recoding import ProblemView, SizeLimit, as_kind
 from anonymip.recodings.rows import describe_sets, starred_elsewhere
@@ -129,9 +129,8 @@ class Freeform(PricedSuppression, _Sets):
         super().__post_init__()
         if self.degrees is None:
             return
-        given: Sequence[object] = tuple(self.degrees)
-        for place, degree in enumerate(given):
-            if isinstance(degree, bool) or not isinstance(degree, Integral):
+        for place, degree in enumerate(self.degrees):
+            if not is_number(degree, kind=Integral):
                 raise InputError(
                     f"the degree of record {place} is {degree!r}", remedy="Give whole numbers"
                 )

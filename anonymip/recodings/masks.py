@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, is_number
 from anonymip.instances.columns import unknown_column
 from anonymip.runtime.arrays import Flags
 
@@ -59,10 +59,8 @@ class Mask:
     patterns: tuple[tuple[str, ...], ...] | None = None
 
     def __post_init__(self) -> None:
-        most: Any = self.suppress_at_most
-        if most is not None and (
-            isinstance(most, bool) or not isinstance(most, Integral) or most < 0
-        ):
+        most = self.suppress_at_most
+        if most is not None and not is_number(most, 0, kind=Integral):
             raise InputError(
                 f"suppress_at_most is {most!r}", remedy="Give a whole number of at least 0"
             )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from math import floor
-from numbers import Integral, Real
-from typing import Any, Self
+from numbers import Integral
+from typing import Self
 
 import numpy as np
 
-from anonymip.errors import InputError, InvalidAssignment, argument
+from anonymip.errors import InputError, InvalidAssignment, argument, is_number
 from anonymip.runtime.arrays import Flags
 
 
@@ -26,12 +26,11 @@ class MaySuppress:
     most_suppressed: int | float | None = None
 
     def __post_init__(self) -> None:
-        most: Any = self.most_suppressed
+        most = self.most_suppressed
         if most is None:
             return
         whole = isinstance(most, Integral)
-        good = isinstance(most, Real) and not isinstance(most, bool)
-        if not good or not (most >= 0 and (whole or most < 1)):
+        if not is_number(most, 0) or not (whole or most < 1):
             raise InputError(
                 f"{argument('most_suppressed')} is {most!r}",
                 remedy="Give a number of records, or a share of them from 0 to below 1",
@@ -70,10 +69,10 @@ class PricedSuppression(MaySuppress):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        price: Any = self.suppression_price
+        price = self.suppression_price
         if price is None:
             return
-        if isinstance(price, bool) or not isinstance(price, Real) or not 0 <= float(price) < np.inf:
+        if not is_number(price, 0):
             raise InputError(
                 f"{argument('suppression_price')} is {price!r}",
                 remedy="Give the loss of a suppressed record, 0 or more",

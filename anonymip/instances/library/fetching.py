@@ -8,12 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO
 
 from anonymip.errors import InputError
 from anonymip.files import user_cache, writing
 from anonymip.instances.microdata import Microdata
-from anonymip.instances.readers import read_table
 from anonymip.instances.schema import Schema
 
 
@@ -94,74 +92,55 @@ def fetch(name: str, *, address: str | None = None) -> Fetched:
             "there is no folder to keep the data in", remedy="Set HOME or XDG_CACHE_HOME"
         )
     original = folder / source.file
-    _retrieve(source, address or source.address, original)
+    if not _is_kept(original, source.digest):
+        _keep(original, _download(source, address or source.address, original))
     place, digest, make = source.made
     made = folder / place
-    if not made.is_file() or hashlib.sha256(made.read_bytes()).hexdigest() != digest:
-        text = make(original.read_text(encoding="utf-8"))
-        with writing() as outputs:
-            outputs.stage(made, public=True).write_bytes(text.encode())
+    if not _is_kept(made, digest):
+        _keep(made, make(original.read_text(encoding="utf-8")).encode())
     return Fetched(source, (original, made))
 
 
-class _Limited:
-    """A file that takes so many bytes and no more: whoever serves it may send without end."""
-
-    def __init__(self, stream: BinaryIO, size: int) -> None:
-        self._stream, self._left = stream, size
-
-    def write(self, content: bytes) -> None:
-        """Write some more. Raises ValueError if that is too much."""
-        self._left -= len(content)
-        if self._left < 0:
-            raise ValueError("larger than the file that is expected")
-        self._stream.write(content)
-
-    def flush(self) -> None:
-        """Hand on what was written."""
-        self._stream.flush()
+def _is_kept(file: Path, digest: str) -> bool:
+    return file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == digest
 
 
-def _retrieve(source: PublicFile, address: str, place: Path) -> None:
-    """Download a file unless it is there already."""
+def _keep(file: Path, content: bytes) -> None:
+    with writing() as outputs:
+        outputs.stage(file, public=True).write_bytes(content)
+
+
+def _download(source: PublicFile, address: str, place: Path) -> bytes:
+    """Return the published file. Who serves it may send without end: no more is read than it has.
+
+    `place`: where it would be kept, for messages.
+    """
     # Commands that fetch nothing need not load what downloads.
-    import pooch  # type: ignore[import-untyped]
     import requests
 
-    def limited(address: str, file: str, manager: Any) -> None:
-        with open(file, "wb") as stream:
-            download(address, _Limited(stream, source.size), manager)
-
-    download = pooch.HTTPDownloader(timeout=60)
-    pooch.get_logger().disabled = True
+    content = bytearray()
     try:
-        pooch.retrieve(
-            address,
-            f"sha256:{source.digest}",
-            fname=place.name,
-            path=place.parent,
-            downloader=limited,
-        )
-    except (requests.RequestException, OSError) as error:
+        with requests.get(address, stream=True, timeout=60) as answer:
+            answer.raise_for_status()
+            for piece in answer.iter_content(2**15):
+                content += piece
+                if len(content) > source.size:
+                    break
+    except OSError as error:
+        reason = str(error) if error.args else type(error).__name__
+        if (response := getattr(error, "response", None)) is not None:
+            reason = f"the server answers {response.status_code} {response.reason}"
         raise InputError(
-            f"{address} cannot be had: {_reason(error)}",
+            f"{address} cannot be had: {reason}",
             remedy=f"Try again later, or download it by hand to {place}",
         ) from error
-    except ValueError as error:
-        # The digest is another one, or there is more of it; nothing has been kept.
+    if hashlib.sha256(content).hexdigest() != source.digest:
         raise InputError(
             f"{address} is another file than the one that is expected, whose SHA-256 is "
             f"{source.digest}",
             remedy="Name another mirror, or download the published file by hand",
-        ) from error
-
-
-def _reason(error: Exception) -> str:
-    """Return the innermost reason of a failed download, in a line."""
-    response = getattr(error, "response", None)
-    if response is not None:
-        return f"the server answers {response.status_code} {response.reason}"
-    return type(error).__name__ if isinstance(error, OSError) and not error.args else str(error)
+        )
+    return bytes(content)
 
 
 def data_directory() -> Path | None:
@@ -217,12 +196,6 @@ def read_domain_file(path: Path) -> dict[str, dict[str, object]]:
 def read_extract(table: str, domains: str) -> Microdata:
     """Return a CENSUS or FARS extract of the benchmark data with its domains."""
     return Schema(read_domain_file(data_file(domains))).read(data_file(table))
-
-
-def read_numbers(name: str) -> Microdata:
-    """Return a table of the benchmark data whose columns are all numeric."""
-    frame = read_table(data_file(name))
-    return Schema({str(column): {"kind": "numeric"} for column in frame.columns}).apply(frame)
 
 
 def with_categories(data: Microdata, counts: Mapping[str, int]) -> Microdata:

@@ -17,14 +17,10 @@ import pandas as pd
 from anonymip.errors import InputError, argument, did_you_mean, no_file
 from anonymip.instances.hierarchies.hierarchy import Hierarchy, read_hierarchy
 from anonymip.instances.library.catalogue import PREFIX, find_entry
-from anonymip.instances.library.fetching import (
-    data_file,
-    read_extract,
-    read_numbers,
-    with_categories,
-)
+from anonymip.instances.library.fetching import data_file, read_extract, with_categories
 from anonymip.instances.library.generators import census
 from anonymip.instances.microdata import Microdata
+from anonymip.instances.readers import read_table
 from anonymip.instances.schema import Schema, read_schema
 from anonymip.instances.table_format import TableFormat
 
@@ -89,7 +85,8 @@ def _load(given: Mapping[str, Any]) -> Microdata:
     table = given["files"][0]
     if given.keys() & {*_KINDS, "attributes"}:
         return _schema(given).read(data_file(table))
-    return read_numbers(table)
+    frame = read_table(data_file(table))
+    return Schema({str(column): {"kind": "numeric"} for column in frame.columns}).apply(frame)
 
 
 def _named() -> Iterator[NamedInstance]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -29,49 +29,8 @@ from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.arrays import Floats, Ints
 
 
-class RecordLoss(Protocol):
-    """A loss of a published record."""
-
-    @property
-    def name(self) -> str:
-        """Name in results and manifests."""
-
-    @property
-    def monotone(self) -> bool | None:
-        """Whether the loss is declared never to fall when a cell covers more."""
-
-    def loss(self, record: Record) -> Any:
-        """Return the loss of publishing a record as `record` shows it."""
-
-
-class ClassLoss(Protocol):
-    """A loss of a class by its members' original values."""
-
-    @property
-    def name(self) -> str:
-        """Name in results and manifests."""
-
-    @property
-    def superadditive(self) -> bool | None:
-        """Whether a class is declared to cost at least as much as the two it is split into."""
-
-    @property
-    def proof(self) -> str | None:
-        """Why this holds."""
-
-    @property
-    def suppression_price(self) -> float | None:
-        """Loss of a suppressed record; None where records cannot be suppressed."""
-
-    def class_cost(self, members: Members) -> Any:
-        """Return (B,) losses of B classes of s members each."""
-
-
 def call_record_loss(objective: Any, domains: Domains, cells: CellBatch) -> Floats:
-    """Return the (B,) losses of published records.
-
-    Raises UnsupportedObjective if the function fails or does not return B finite numbers.
-    """
+    """Return the (B,) losses of published records, B finite numbers."""
     record = Record(domains, cells)
     try:
         with np.errstate(all="ignore"):  # what is not finite is refused below
@@ -84,10 +43,7 @@ def call_record_loss(objective: Any, domains: Domains, cells: CellBatch) -> Floa
 
 
 def call_class_loss(objective: Any, microdata: Microdata, rows: Ints) -> Floats:
-    """Return the (B,) losses of classes of (B, s) records.
-
-    Raises UnsupportedObjective if the function fails or does not return B finite numbers.
-    """
+    """Return the (B,) losses of classes of (B, s) records, B finite numbers."""
     try:
         with np.errstate(all="ignore"):
             losses = _real(objective.name, objective.class_cost(Members(microdata, rows)))
@@ -125,7 +81,7 @@ def _checked(name: str, losses: Floats, batch: int, unit: str) -> Floats:
     return losses
 
 
-def _call(objective: RecordLoss, record: Record) -> Any:
+def _call(objective: Any, record: Record) -> Any:
     """Call the objective's function; whatever it raises is for its author to correct."""
     try:
         return objective.loss(record)
@@ -164,19 +120,13 @@ def _raised(error: BaseException) -> str:
     return f"{type(error).__name__}{line}"
 
 
-def trace(objective: RecordLoss, domains: Domains) -> Any:
-    """Return what the function gives for a record of symbols.
-
-    Raises UnsupportedObjective if the function fails.
-    """
+def trace(objective: Any, domains: Domains) -> Any:
+    """Return what the function gives for a record of symbols."""
     return _call(objective, Record(domains, SymbolicCells(domains.origin)))
 
 
-def as_expression(objective: RecordLoss, traced: object) -> Expression:
-    """Return what was traced as an expression; a plain number is a constant one.
-
-    Raises UnsupportedObjective if it is neither.
-    """
+def as_expression(objective: Any, traced: object) -> Expression:
+    """Return what was traced as an expression; a plain number is a constant one."""
     if isinstance(traced, Expression):
         return traced
     if isinstance(traced, bool) or not isinstance(traced, int | float | np.number):
@@ -205,10 +155,7 @@ _LAST_DIGITS = 1e-12
 
 
 def refuse_other_answer(name: str, losses: Floats, again: Floats) -> None:
-    """Refuse losses that differ from those of the same records asked again.
-
-    Raises UnsupportedObjective if they differ by more than their last digits.
-    """
+    """Refuse losses that differ by more than their last digits from those asked for again."""
     largest = float(np.abs(losses).max(initial=0.0))
     if not np.allclose(losses, again, rtol=0.0, atol=_LAST_DIGITS * largest):
         raise UnsupportedObjective(
@@ -224,7 +171,7 @@ _BATCH = 20_000  # sets of records described at a time
 class CompiledObjective:
     """An objective bound to a table."""
 
-    objective: RecordLoss | ClassLoss  # what was traced
+    objective: Any  # what was traced: an Objective or a MembersObjective
     microdata: Microdata  # the table
     domains: Domains  # of the table
     #: ``"affine"``, ``"separable"`` (both have tables), ``"general"`` (called on batches of

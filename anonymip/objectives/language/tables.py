@@ -315,29 +315,18 @@ def pack(
     by count, for pairs the number of levels, the stride and the losses.
     """
 
-    def flat(tables: list[Floats]) -> tuple[Floats, list[int]]:
-        lengths = [table.size for table in tables]
-        starts = [sum(lengths[:i]) for i in range(len(lengths))]
-        joined = [table.ravel() for table in tables]
-        return np.concatenate([np.empty(0), *joined]), starts
+    def flat(tables: list[Floats]) -> tuple[Ints, Floats]:
+        starts = np.cumsum([0, *(table.size for table in tables)], dtype=np.int64)[:-1]
+        return starts, np.concatenate([np.empty(0), *(table.ravel() for table in tables)])
 
-    set_losses, set_start = flat([losses for _, losses in sets])
-    pair_losses, pair_start = flat([losses for *_, losses in pairs])
+    columns, *ends = np.array(ranges, np.float64).reshape(-1, 4).T.copy()
+    sized = np.array([(a, len(losses) - 1) for a, losses in sets], np.int64).reshape(-1, 2)
+    paired = np.array([pair[:3] for pair in pairs], np.int64).reshape(-1, 3)
     tables = LossTables(
         float(constant),
-        np.array([a for a, _, _, _ in ranges], np.int64),
-        np.array([origin for _, origin, _, _ in ranges], np.float64),
-        np.array([low for _, _, low, _ in ranges], np.float64),
-        np.array([high for _, _, _, high in ranges], np.float64),
-        np.array([a for a, _ in sets], np.int64),
-        np.array([len(losses) - 1 for _, losses in sets], np.int64),
-        np.array(set_start, np.int64),
-        set_losses,
-        np.array([a for a, *_ in pairs], np.int64),
-        np.array([size for _, size, _, _ in pairs], np.int64),
-        np.array([stride for _, _, stride, _ in pairs], np.int64),
-        np.array(pair_start, np.int64),
-        pair_losses,
+        *(columns.astype(np.int64), *ends),
+        *(*sized.T.copy(), *flat([losses for _, losses in sets])),
+        *(*paired.T.copy(), *flat([losses for *_, losses in pairs])),
     )
     for table in list(tables)[1:]:
         table.setflags(write=False)

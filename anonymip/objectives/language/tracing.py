@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +11,7 @@ from anonymip.errors import UnsupportedObjective
 from anonymip.instances.domains import Domains
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.compiled import (
-    ClassLoss,
     CompiledObjective,
-    RecordLoss,
     as_expression,
     call_class_loss,
     call_record_loss,
@@ -33,7 +32,7 @@ _CHAINS = 200
 _LARGEST = 8
 
 
-def compile_record_loss(objective: RecordLoss, microdata: Microdata) -> CompiledObjective:
+def compile_record_loss(objective: Any, microdata: Microdata) -> CompiledObjective:
     """Bind a loss of published records to a table; see :meth:`Objective.compile`."""
     domains = Domains.of(microdata)
     expression, tables = _traced(objective, domains, microdata)
@@ -75,7 +74,7 @@ def compile_record_loss(objective: RecordLoss, microdata: Microdata) -> Compiled
     )
 
 
-def compile_members(objective: ClassLoss, microdata: Microdata) -> CompiledObjective:
+def compile_members(objective: Any, microdata: Microdata) -> CompiledObjective:
     """Bind a loss of classes to a table; see :meth:`MembersObjective.compile`."""
 
     def cost(rows: Ints) -> Floats:
@@ -97,7 +96,7 @@ def compile_members(objective: ClassLoss, microdata: Microdata) -> CompiledObjec
     )
 
 
-def _is_proven(objective: ClassLoss) -> bool:
+def _is_proven(objective: Any) -> bool:
     """Return whether a proof is stated of the cost, and not of one that a subclass replaces."""
     for one in type(objective).__mro__:
         if "proof" in vars(one):
@@ -108,7 +107,7 @@ def _is_proven(objective: ClassLoss) -> bool:
 
 
 def _traced(
-    objective: RecordLoss, domains: Domains, microdata: Microdata
+    objective: Any, domains: Domains, microdata: Microdata
 ) -> tuple[Expression | None, LossTables | None]:
     """Return expression and tables of a loss; None for what a general one does not have."""
     try:
@@ -135,7 +134,7 @@ def _traced(
     return expression, tables
 
 
-def _price_of_stars(objective: RecordLoss, domains: Domains) -> float:
+def _price_of_stars(objective: Any, domains: Domains) -> float:
     star = np.ones((2, domains.m))
     roots = np.array([-1 if tree is None else tree.root for tree in domains.trees], np.int32)
     cells = CellBatch(
@@ -149,7 +148,7 @@ def _price_of_stars(objective: RecordLoss, domains: Domains) -> float:
 
 
 def probe_traced(
-    objective: RecordLoss, expression: Expression, domains: Domains, microdata: Microdata
+    objective: Any, expression: Expression, domains: Domains, microdata: Microdata
 ) -> None:
     """Compare the traced loss with the function on a few possible records.
 
@@ -167,7 +166,7 @@ def probe_traced(
 
 
 def probe_general(
-    objective: RecordLoss, domains: Domains, microdata: Microdata, refusal: UnsupportedObjective
+    objective: Any, domains: Domains, microdata: Microdata, refusal: UnsupportedObjective
 ) -> None:
     """Compare a batch with its records one by one; what cannot be called is refused as before."""
     cells = sampled_cells(microdata)
@@ -183,7 +182,7 @@ def probe_general(
         raise (failure if own_fault else refusal) from None
 
 
-def probe_members(objective: ClassLoss, microdata: Microdata) -> None:
+def probe_members(objective: Any, microdata: Microdata) -> None:
     """Compare classes with each of them alone, and with their members in another order."""
     rng = np.random.default_rng(0)
     size = min(3, microdata.n)
@@ -195,8 +194,7 @@ def probe_members(objective: ClassLoss, microdata: Microdata) -> None:
 
 
 def _refuse_difference(name: str, called: Floats, again: Floats) -> None:
-    scale = 1e3 * (LOSS_ABSOLUTE + LOSS_RELATIVE * np.abs(called).max())
-    if not np.allclose(called, again, rtol=0.0, atol=scale):
+    if not np.allclose(called, again, rtol=0.0, atol=rounding_slack(called).max()):
         raise UnsupportedObjective(
             f"objective {name!r} gives different losses for one record and for a batch, or for "
             "another order of the members",
@@ -207,21 +205,15 @@ def _refuse_difference(name: str, called: Floats, again: Floats) -> None:
 def sampled_cells(microdata: Microdata) -> CellBatch:
     """Return the cells of five possible records, an exact one and the widest among them."""
     rng = np.random.default_rng(0)
-    picked = []
-    for level in microdata.levels:
-        ranks = np.sort(rng.integers(len(level), size=(5, 2)), axis=1)
-        ranks[0], ranks[1] = (0, 0), (0, len(level) - 1)
-        picked.append(ranks)
+    sizes = np.array([len(level) for level in microdata.levels])
+    picked = [np.sort(rng.integers(size, size=(5, 2)), axis=1) for size in sizes]
     lowest, highest = np.stack(picked, axis=2).transpose(1, 0, 2)
+    lowest[:2], highest[0], highest[1] = 0, 0, sizes - 1
     return cells_between(microdata, lowest, highest, highest - lowest + 1)
 
 
 def refuse_falling(name: str, losses: Losses, n: int) -> None:
-    """Refuse a record loss that falls along some chain of growing sets of records.
-
-    `name`: of the objective. `losses`: record losses of sets of records. `n`: number of records.
-    Raises UnsupportedObjective naming the records.
-    """
+    """Refuse a record loss that falls along some chain of growing sets of the n records."""
     chains = random_chains(n)
     before = losses(chains[:, :1])
     for size in range(2, chains.shape[1] + 1):
@@ -239,11 +231,7 @@ def refuse_falling(name: str, losses: Losses, n: int) -> None:
 
 
 def refuse_subadditive(name: str, costs: Losses, n: int) -> None:
-    """Refuse a class loss under which some class costs less than the two of a cut of it.
-
-    `name`: of the objective. `costs`: losses of classes of records. `n`: number of records. Raises
-    UnsupportedObjective naming the records.
-    """
+    """Refuse a class loss under which some class costs less than the two of a cut of it."""
     chains = random_chains(n)
     for size in range(2, chains.shape[1] + 1):
         whole = costs(chains[:, :size])

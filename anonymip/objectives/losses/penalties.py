@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.errors import InputError, UnsupportedObjective, is_number
 from anonymip.instances.columns import unknown_column
-from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.compiled import CompiledObjective
 from anonymip.objectives.language.protocol import Objective
 from anonymip.objectives.language.record import Record
@@ -240,9 +239,7 @@ class Bottleneck(Objective):
 
         Raises UnsupportedObjective as the inner objective.
         """
-        microdata = problem if isinstance(problem, Microdata) else problem.microdata
-        inner = self.inner.compile(microdata)
-        return replace(inner, objective=self, aggregate="max")
+        return replace(self.inner.compile(problem), objective=self, aggregate="max")
 
 
 _DEAREST = 1e100  # sums of costs stay numbers up to here
@@ -289,10 +286,7 @@ class Suppressions(Objective):
 
     def __post_init__(self) -> None:
         for name, cost in (*self.costs.items(), *self.patterns.items()):
-            given: Any = cost
-            if isinstance(given, bool) or not isinstance(given, int | float | np.number):
-                raise InputError(f"the cost of {name!r} is {cost!r}", remedy="Give a number")
-            if not 0 <= given <= _DEAREST:
+            if not is_number(cost, 0, _DEAREST):
                 raise InputError(
                     f"the cost of {name!r} is {cost!r}",
                     remedy="Give a number of at least 0 and at most 1e100",

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isfinite
-from numbers import Integral, Real
-from typing import Any
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Classes, Cover
-from anonymip.errors import InputError, InvalidAssignment
+from anonymip.errors import InputError, InvalidAssignment, is_number
 from anonymip.graphs import effective_matches
 from anonymip.instances.microdata import Microdata
 from anonymip.runtime.arrays import Flags, Ints
@@ -139,31 +138,22 @@ class Diversity:
     ordered: bool = False
 
     def __post_init__(self) -> None:
-        given: Any = self.l
-        if isinstance(given, bool) or not isinstance(given, Real) or not 1 <= float(given) < np.inf:
+        if not is_number(self.l, 1):
             raise InputError(f"l of the diversity is {self.l!r}", remedy="Give a number above 1")
-        count: Any = self.distinct
-        if (
-            isinstance(count, bool)
-            or not isinstance(count, Integral)
-            or not 1 <= int(count) <= _MOST
-        ):
+        if not is_number(self.distinct, 1, _MOST, Integral):
             raise InputError(
                 f"distinct of the diversity is {self.distinct!r}",
                 remedy=f"Give a whole number of at least 2 and at most {_MOST:,}",
             )
-        far: Any = self.t
-        if far is not None and (
-            isinstance(far, bool) or not isinstance(far, Real) or not 0 <= float(far) < 1
-        ):
+        if self.t is not None and not (is_number(self.t, 0) and self.t < 1):
             raise InputError(
                 f"t of the diversity is {self.t!r}", remedy="Give a number from 0 to below 1"
             )
-        if self.ordered and far is None:
+        if self.ordered and self.t is None:
             raise InputError(
                 "an order of sensitive values means nothing without t", remedy="Give t as well"
             )
-        if self.ratio == (1, 1) and self.distinct == 1 and far is None:
+        if self.ratio == (1, 1) and self.distinct == 1 and self.t is None:
             raise InputError(
                 "the diversity asks for nothing",
                 remedy="Give l above 1, distinct of at least 2, or t below 1",

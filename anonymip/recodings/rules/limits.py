@@ -6,16 +6,14 @@ records a class therefore stands under them.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from anonymip.assignments import CellSets, Description
-from anonymip.errors import InputError, InvalidAssignment, argument
+from anonymip.errors import InputError, InvalidAssignment, argument, is_number
 from anonymip.instances.columns import unknown_column
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.record import CellBatch, cells_of, cells_of_sets
@@ -45,11 +43,10 @@ class Cap:
     most: float
 
     def __post_init__(self) -> None:
-        given: Any = self.most
-        good = isinstance(given, Real) and not isinstance(given, bool)
-        if not good or not 0 <= given <= sys.float_info.max:
+        if not is_number(self.most, 0):
             raise InputError(
-                f"cap of {self.attribute!r} is {given!r:.40}", remedy="Give a number of at least 0"
+                f"cap of {self.attribute!r} is {self.most!r:.40}",
+                remedy="Give a number of at least 0",
             )
 
     def met_by(self, microdata: Microdata, cells: CellBatch) -> Flags:

@@ -12,6 +12,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+import requests
 
 from anonymip import InputError, load_instance
 from anonymip.cli.app import run
@@ -107,14 +108,15 @@ def test_no_more_is_read_than_the_file_holds(
     monkeypatch.setattr(fetching, "PUBLIC", {"adult": small})
     assert PUBLIC["adult"].size == 3_974_305
     read = 0
-    write = fetching._Limited.write
+    pieces = requests.Response.iter_content
 
-    def count(limited: Any, content: bytes) -> None:
+    def counted(answer: requests.Response, size: int) -> Iterator[bytes]:
         nonlocal read
-        read += len(content)
-        write(limited, content)
+        for piece in pieces(answer, size):
+            read += len(piece)
+            yield piece
 
-    monkeypatch.setattr(fetching._Limited, "write", count)
+    monkeypatch.setattr(requests.Response, "iter_content", counted)
     mirror.content = TEXT.encode() + b"x" * 30_000_000
     with pytest.raises(InputError, match="is another file than the one that is expected"):
         fetch("adult", address=mirror.address)
