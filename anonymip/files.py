@@ -146,10 +146,7 @@ def writing(outputs: Outputs | None = None) -> Iterator[Outputs]:
 
 @contextmanager
 def replacing(*targets: Path, public: bool = False) -> Iterator[tuple[Path, ...]]:
-    """Give temporary files beside the targets; put them in place when the block succeeds.
-
-    As :func:`writing`, for files that are known beforehand.
-    """
+    """Do as :func:`writing`, for files that are known beforehand."""
     with writing() as outputs:
         yield tuple(outputs.stage(target, public=public) for target in targets)
 
@@ -326,10 +323,7 @@ def _usual_mode(target: Path, folder: Path) -> int:
 
 
 def _temporary(target: Path, place: Path, stack: ExitStack) -> tuple[Path, int]:
-    """Return a new file in the folder of `place`, open and locked until the stack is left.
-
-    Only its owner may open it.
-    """
+    """Return a new file of its owner's beside `place`, open and locked until the stack is left."""
     _make_folder(target, place.parent, stack)
     _sweep(place.parent)
     ending = target.suffix if _ENDING.fullmatch(target.suffix) else ""
@@ -351,10 +345,7 @@ def _temporary(target: Path, place: Path, stack: ExitStack) -> tuple[Path, int]:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove the temporary files that killed runs of this user left in a folder.
-
-    A run keeps its own locked as long as it lives.
-    """
+    """Remove temporary files that killed runs of this user left: who lives keeps them locked."""
     try:
         names = [name for name in os.listdir(folder) if _TEMPORARY.fullmatch(name)]
     except OSError:

@@ -33,15 +33,11 @@ from anonymip.solution import Bound, Solution
 
 @dataclass(frozen=True)
 class Claim:
-    """A release that was handed in, checked.
+    """A release that was handed in, checked."""
 
-    `entry`: the entry as it stands. `solution`: the release; its loss is recomputed here. `by`: who
-    hands it in.
-    """
-
-    entry: LibraryEntry
-    solution: Solution
-    by: str
+    entry: LibraryEntry  # as it stands
+    solution: Solution  # the release; its loss is recomputed here
+    by: str  # who hands it in
 
     @property
     def improved(self) -> LibraryEntry:
@@ -118,10 +114,7 @@ def check(record: Mapping[str, Any]) -> Claim:
 
 
 def stage_release(entry: LibraryEntry, solution: Solution, outputs: Outputs) -> None:
-    """Stage the best known release of an entry, to be read by :func:`read_claim`.
-
-    `entry`: with the loss of this release, and who found it.
-    """
+    """Stage the best known release of an entry, which names its finder, for :func:`read_claim`."""
     method, _, version = str(entry.loss_by).rpartition(FOUND_BY)
     record = {
         "instance": PREFIX + entry.name,

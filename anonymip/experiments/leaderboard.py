@@ -60,15 +60,11 @@ def problem_of(entry: LibraryEntry) -> Problem:
 
 @dataclass(frozen=True)
 class Standing:
-    """One method on one entry.
+    """One method on one entry."""
 
-    `entry`: with the best that is known, this run included. `loss`: what its release loses; None if
-    it found none.
-    """
-
-    entry: LibraryEntry
+    entry: LibraryEntry  # with the best that is known, this run included
     method: str
-    loss: float | None
+    loss: float | None  # of its release; None if it found none
     seconds: float
 
     @property
@@ -103,15 +99,12 @@ class Standing:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Entries with the best that is known, and the methods that were run on them.
-
-    `entries, standings`: both. `complete`: whether nothing stopped the run. `found`: the releases
-    that are better than those known before, by the name of their entry.
-    """
+    """Entries with the best that is known, and the methods that were run on them."""
 
     entries: tuple[LibraryEntry, ...]
     standings: tuple[Standing, ...]
-    complete: bool = True
+    complete: bool = True  # whether nothing stopped the run
+    #: The releases that are better than those known before, by the name of their entry.
     found: Mapping[str, Solution] = field(default_factory=dict)
 
     def with_others(self) -> Leaderboard:
@@ -152,10 +145,7 @@ class Leaderboard:
         ]
 
     def to_markdown(self, source: str | None = None) -> str:
-        """Return both tables in Markdown.
-
-        `source`: the sentence that says what measured them; None for this version's command.
-        """
+        """Return both tables in Markdown; `source` says what measured them, else this version."""
         source = source or f"AnonyMIP {__version__}: `anonymip leaderboard`."
         parts = ["# Leaderboard\n", f"{source}\n"]
         if self.standings:
@@ -258,10 +248,7 @@ def measure(
 
 
 def _improved(entry: LibraryEntry, run: Comparison, found: dict[str, Solution]) -> LibraryEntry:
-    """Return the entry with the best loss and the best bound of a comparison.
-
-    The release of that loss goes into `found`, if it is better than what was known.
-    """
+    """Return the entry with the best of a comparison; a release that is better goes to `found`."""
     best = entry
     for row in run.rows:
         solution = row.solution

@@ -150,10 +150,7 @@ def _homogeneous(release: Release, risk: DisclosureRisk | str) -> list[str]:
 def _summary(
     release: Release, risk: DisclosureRisk | str, published: int, shown: float
 ) -> list[str]:
-    """Return the main things in plain language.
-
-    `published`: records that are. `shown`: what their cells lose on average.
-    """
+    """Return the main things; the cells of the `published` records lose `shown` on average."""
     solution, manifest = release.solution, release.manifest
     microdata = solution.problem.microdata
     total = len(microdata.original)
@@ -367,10 +364,7 @@ def _examples(
 
 
 def _made_up(solution: Solution, a: int, record: int) -> str:
-    """Return a value that the published cell stands for: the middle of a range, one of a set.
-
-    Below a node it is a value that k records have.
-    """
+    """Return a value that a cell stands for: the middle, or of a node one that k records have."""
     microdata, cells = solution.problem.microdata, solution.description
     attribute = microdata.attributes[a]
     if cells.suppressed[record, a]:

@@ -163,10 +163,7 @@ class TableSource:
         return beside if beside.is_file() else None
 
     def digests(self, folder: Path) -> list[str]:
-        """Return the SHA-256 of the files that it is read from, hierarchies included.
-
-        Raises InputError if one is not there.
-        """
+        """Return the SHA-256 of the files that it is read from, and of the hierarchies."""
         if self._is_named:
             library = self.instance.startswith(PREFIX)
             named = INSTANCES.get(find_entry(self.instance).table if library else self.instance)
