@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anonymip.assignments import SUPPRESSED, Cover
+from anonymip.assignments import Cover
 from anonymip.errors import InputError
 from anonymip.experiments.bands import Band, bands, least_records
 from anonymip.experiments.measures import attribute_losses
@@ -32,9 +32,10 @@ from anonymip.publishing import (
     published_columns,
     what_is_gone,
 )
+from anonymip.publishing.suppressed import suppressed_records
 from anonymip.recodings import PatternGuided
 from anonymip.recodings.rules.diversity import of_rows
-from anonymip.runtime.arrays import Flags, Ints
+from anonymip.runtime.arrays import Ints
 from anonymip.solution import Solution, gap_in_words
 
 #: Rows that are shown as examples, their columns, and characters of a cell: sets may name hundreds.
@@ -62,7 +63,7 @@ def html_report(release: Release, instance: str, *, command: str | None = None) 
     solution = release.solution
     manifest, microdata = release.manifest, solution.problem.microdata
     risk = _risk(release)
-    records = np.flatnonzero(_published(solution))
+    records = np.flatnonzero(~suppressed_records(solution))
     penalties = attribute_losses(solution, records)
     columns = [
         _quasi_identifier(solution, a, records, penalties[attribute.name])
@@ -106,15 +107,6 @@ def html_report(release: Release, instance: str, *, command: str | None = None) 
 
 def _capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
-
-
-def _published(solution: Solution) -> Flags:
-    """Return (n,) the records that are not suppressed as a whole."""
-    if isinstance(solution.assignment, Cover):
-        return np.asarray(solution.assignment.sizes > 0, np.bool_)
-    if solution.classes is None:
-        return np.ones(solution.problem.n, np.bool_)
-    return np.asarray(solution.classes.labels != SUPPRESSED, np.bool_)
 
 
 def _risk(release: Release) -> DisclosureRisk | str:

@@ -108,13 +108,8 @@ class TableSource:
 
     @property
     def _form(self) -> dict[str, Any]:
-        return {
-            "separator": self.separator,
-            "encoding": self.encoding,
-            "decimal": self.decimal,
-            "sheet": self.sheet,
-            "missing": self.missing_values or None,
-        }
+        form = {one: getattr(self, one) for one in ("separator", "encoding", "decimal", "sheet")}
+        return {**form, "missing": self.missing_values or None}
 
     def load(self, folder: Path) -> Microdata:
         """Return the table without samples drawn; relative paths start from `folder`.
