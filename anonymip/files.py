@@ -20,6 +20,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from anonymip.errors import InputError
@@ -146,10 +147,7 @@ def writing(outputs: Outputs | None = None) -> Iterator[Outputs]:
 
 @contextmanager
 def replacing(*targets: Path, public: bool = False) -> Iterator[tuple[Path, ...]]:
-    """Give temporary files beside the targets; put them in place when the block succeeds.
-
-    As :func:`writing`, for files that are known beforehand.
-    """
+    """Do as :func:`writing`, for files that are known beforehand."""
     with writing() as outputs:
         yield tuple(outputs.stage(target, public=public) for target in targets)
 
@@ -167,7 +165,7 @@ def scratch_folder(beside: Path) -> Iterator[Path]:
     with ExitStack() as stack:
         place = Path(os.path.realpath(beside))
         _make_folder(beside, place.parent, stack)
-        _sweep_folders(place.parent)
+        _sweep(place.parent, _FOLDER, _LOCK, partial(shutil.rmtree, ignore_errors=True))
         try:
             folder = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=".d", dir=place.parent))
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -179,18 +177,6 @@ def scratch_folder(beside: Path) -> Iterator[Path]:
             fcntl.flock(handle, fcntl.LOCK_EX)
         with _refusing_no_room(lambda: str(beside)):
             yield folder
-
-
-def _sweep_folders(folder: Path) -> None:
-    """Remove the scratch folders that killed runs of this user left in a folder."""
-    for name in os.listdir(folder):
-        if not _FOLDER.fullmatch(name):
-            continue
-        with suppress(OSError), ExitStack() as stack:
-            handle = os.open(folder / name / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
-            stack.callback(os.close, handle)
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def put_folder(folder: Path, target: Path) -> None:
@@ -326,10 +312,7 @@ def _usual_mode(target: Path, folder: Path) -> int:
 
 
 def _temporary(target: Path, place: Path, stack: ExitStack) -> tuple[Path, int]:
-    """Return a new file in the folder of `place`, open and locked until the stack is left.
-
-    Only its owner may open it.
-    """
+    """Return a new file of its owner's beside `place`, open and locked until the stack is left."""
     _make_folder(target, place.parent, stack)
     _sweep(place.parent)
     ending = target.suffix if _ENDING.fullmatch(target.suffix) else ""
@@ -350,24 +333,26 @@ def _temporary(target: Path, place: Path, stack: ExitStack) -> tuple[Path, int]:
     return path, handle
 
 
-def _sweep(folder: Path) -> None:
-    """Remove the temporary files that killed runs of this user left in a folder.
-
-    A run keeps its own locked as long as it lives.
-    """
+def _sweep(
+    folder: Path,
+    kind: re.Pattern[str] = _TEMPORARY,
+    lock: str = "",
+    remove: Callable[[Path], object] = os.unlink,
+) -> None:
+    """Remove what killed runs of this user left of a kind: who lives keeps it, or a file in it."""
     try:
-        names = [name for name in os.listdir(folder) if _TEMPORARY.fullmatch(name)]
+        names = [name for name in os.listdir(folder) if kind.fullmatch(name)]
     except OSError:
         return
     for name in names:
         # Gone meanwhile, somebody else's, locked: not ours to remove.
         with suppress(OSError), ExitStack() as stack:
-            handle = os.open(folder / name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+            handle = os.open(folder / name / lock, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
             stack.callback(os.close, handle)
             found = os.fstat(handle)
             if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.unlink(folder / name)
+                remove(folder / name)
 
 
 def _sync_folder(folder: Path) -> None:

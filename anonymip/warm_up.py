@@ -64,10 +64,7 @@ def usual_runs() -> tuple[str, ...]:
 
 
 def run_for_kernels(name: str, budget: Budget) -> None:
-    """Do once on small tables what needs the kernels of a run.
-
-    Raises InputError if there is no such method.
-    """
+    """Do once on small tables what needs the kernels of a run."""
     if name == BOUND:
         lower_bound(Problem(census(_RECORDS, 4, seed=1), 3), progress=budget.progress)
         return

@@ -16,8 +16,7 @@ from typing import Any
 import pandas as pd
 
 from anonymip import Solution, __version__, solve
-from anonymip.experiments.claims import stage_release
-from anonymip.experiments.leaderboard import found_by, problem_of
+from anonymip.experiments.leaderboard import found_by, problem_of, stage_release
 from anonymip.files import writing
 from anonymip.instances.library.catalogue import (
     LibraryEntry,

@@ -21,7 +21,7 @@ from anonymip.app import work
 from anonymip.app.question import Asked
 from anonymip.cli.app import run
 from anonymip.exact.split_carry.checkpoint import Checkpoint, Fingerprint
-from anonymip.experiments import claims
+from anonymip.experiments import leaderboard
 from anonymip.experiments.leaderboard import problem_of
 from anonymip.files import Outputs, writing
 from anonymip.instances.library import catalogue, fetching
@@ -331,7 +331,7 @@ def library(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     better = replace(entry, loss=1.0)
     with writing() as outputs:
         catalogue.stage_entries([better], outputs)
-        claims.stage_release(better, solve(problem_of(entry)), outputs)
+        leaderboard.stage_release(better, solve(problem_of(entry)), outputs)
 
 
 def fetched(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -482,7 +482,10 @@ RUNS = (
     Run(
         "library",
         library,
-        ("experiments/claims.py:stage_release", "instances/library/catalogue.py:stage_entries"),
+        (
+            "experiments/leaderboard.py:stage_release",
+            "instances/library/catalogue.py:stage_entries",
+        ),
         public=("*.toml", "releases/*.json"),
     ),
     Run(

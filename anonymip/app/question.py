@@ -26,21 +26,17 @@ RECODINGS = tuple(_KINDS)
 
 @dataclass
 class Asked:
-    """The answers to the questions of the second step; None asks for nothing.
-
-    `most_suppressed`: a share of the records in percent. `caps`: by column. `weighted`: whether the
-    weights of the schema count.
-    """
+    """The answers to the questions of the second step; None asks for nothing."""
 
     k: int = 5
     recoding: str = "classes"
     effort: str = "normal"
-    most_suppressed: float = 0.0
+    most_suppressed: float = 0.0  # a share of the records in percent
     l_diversity: float | None = None
     distinct_diversity: int | None = None
     t_closeness: float | None = None
-    caps: dict[str, float] = field(default_factory=dict)
-    weighted: bool = False
+    caps: dict[str, float] = field(default_factory=dict)  # by column
+    weighted: bool = False  # whether the weights of the schema count
     ending: str = ".csv"
 
     @classmethod

@@ -298,12 +298,9 @@ class Session:
         return sorted({one for one in named if one is not None})
 
     def points(self) -> list[tuple[int, dict[str, Any]]]:
-        """Return the curve by k; what bounds one k bounds all larger ones.
-
-        A release of a larger k is one of this k as well, but for freeform, where each row has
-        exactly k records.
-        """
+        """Return the curve by k; what bounds one k bounds all larger ones."""
         points = [(k, {**one}) for k, one in sorted(self.curve.items())]
+        # A release of a larger k is one of this k too; of freeform each row has exactly k records.
         for (_, before), (_, one) in pairwise(points if self.asked.recoding != "freeform" else []):
             known = [bound for bound in (before["bound"], one["bound"]) if bound is not None]
             one["bound"] = max(known, default=None)

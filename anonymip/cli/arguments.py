@@ -230,17 +230,12 @@ _LAST_PART = 999_999  # no computation has more parts
 
 @dataclass(frozen=True)
 class Keeping:
-    """The checkpoint of a command.
+    """The checkpoint of a command."""
 
-    `path`: its file; None for none. `named`: whether the user named it. Otherwise it lies beside
-    the output in case that the run is killed. `resume`: whether to go on from it. `before`: when
-    the file was last written before the command; None if it was not there.
-    """
-
-    path: Path | None
-    named: bool
-    resume: bool
-    before: int | None = None
+    path: Path | None  # its file; None for none
+    named: bool  # whether the user named it; else it lies beside the output in case of a kill
+    resume: bool  # whether to go on from it
+    before: int | None  # when it was last written before the command; None if it was not there
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -302,10 +297,7 @@ class ChosenMethod:
         return options_of(self.method, parse_options(self.option))
 
     def keeping(self, output: Path | None) -> Keeping:
-        """Return the checkpoint of a command that makes a file, or none.
-
-        Where the method keeps no checkpoints, none lies beside the output.
-        """
+        """Return the checkpoint of a command, beside its output if the method keeps any."""
         given = self.checkpoint
         if given is not None or output is None:
             return Keeping(given, given is not None, self.resume, _written(given))
@@ -339,11 +331,7 @@ class Question:
         return self.table.sources(instance, self.asked.objective)
 
     def problem(self, instance: str, k: int | None, *methods: str) -> Problem:
-        """Return the problem that the arguments mean.
-
-        An entry of the library brings its k, recoding and objective; what is given stands before
-        it.
-        """
+        """Return the problem that the arguments mean; an entry of the library says the rest."""
         from anonymip.problem import Problem
 
         asked = self.beside_table(instance, k, *methods)

@@ -110,7 +110,6 @@ def leaderboard(
 ) -> None:
     """Measure methods on the library of instances: how far each is from the proven optimum."""
     from anonymip.experiments import leaderboard as boards
-    from anonymip.experiments.claims import stage_release
     from anonymip.instances.library.catalogue import library, stage_entries
 
     if check is not None:
@@ -141,7 +140,7 @@ def leaderboard(
             stage_entries(board.entries, outputs)
             for entry in board.entries:
                 if entry.name in board.found:
-                    stage_release(entry, board.found[entry.name], outputs)
+                    boards.stage_release(entry, board.found[entry.name], outputs)
     if board.standings:
         print_table(human(json), boards.METHOD_COLUMNS, board.method_texts())
         say(human(json), "")
@@ -166,7 +165,7 @@ def _at_hand(entries: list[LibraryEntry], named: bool) -> list[LibraryEntry]:
 
 def _check(file: Path, update: bool, json: str | None) -> None:
     """Check a release that is handed in, and say whether it is better than what is known."""
-    from anonymip.experiments.claims import read_claim, stage_release
+    from anonymip.experiments.leaderboard import read_claim, stage_release
     from anonymip.instances.library.catalogue import stage_entries
 
     refuse_targets([file], json)

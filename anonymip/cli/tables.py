@@ -124,10 +124,7 @@ class TableOptions:
         return {name: one for name, one in given.items() if one is not None}
 
     def load(self, instance: str) -> Microdata:
-        """Return the table that the arguments mean.
-
-        Raises InputError if they contradict each other or the table.
-        """
+        """Return the table that the arguments mean; refuse what contradicts it, or each other."""
         from anonymip.instances import Schema, load_instance
 
         asked_otherwise = bool(self.format) or self.form.query is not None
@@ -285,9 +282,5 @@ def _schema_beside(instance: str) -> Path | None:
 
 
 def refuse_targets(inputs: Sequence[Path], *outputs: Path | str | None) -> None:
-    """Refuse, before any work is done, files that cannot be written or would destroy an input.
-
-    `inputs`: files that are read. `*outputs`: files to write; None and ``-`` (standard output) are
-    passed over.
-    """
+    """Refuse, before any work is done, outputs that cannot be written or would destroy an input."""
     refuse_outputs([Path(target) for target in outputs if target not in (None, "-")], inputs)

@@ -266,12 +266,9 @@ def stage_release(
     method: str = "auto",
     shape: ReleaseOptions | None = None,
     clock: MachineClock | None = None,
-    **way: Any,
+    **way: Any,  # how it is solved, as `anonymip.solve` takes it
 ) -> Release:
-    """Return the release that the arguments mean, staged with its manifest and verified.
-
-    `way`: how it is solved, as :func:`anonymip.solve` takes it.
-    """
+    """Return the release that the arguments mean, staged with its manifest and verified."""
     from anonymip.anonymization import released
     from anonymip.publishing.manifest import as_verified
     from anonymip.publishing.pseudonyms import read_key

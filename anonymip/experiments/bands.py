@@ -198,10 +198,7 @@ def _names(attribute: Attribute, cuts: Floats, step: float, values: list[Floats]
 
 
 def _grouped(tree: Tree, held: NDArray[np.integer]) -> Codes:
-    """Return (leaves,) the node that each value is counted with: few enough, but not all in one.
-
-    `held`: the values that the table has.
-    """
+    """Return (leaves,) the node each value counts with: few, but not one, for those `held`."""
     nodes = np.arange(tree.leaves, dtype=np.int32)
     for level in range(1, tree.height):
         if len(np.unique(nodes[held])) <= _MOST_BANDS:

@@ -28,16 +28,12 @@ from anonymip.solving import solve
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One method on one problem.
+    """One method on one problem."""
 
-    `solution`: what it found; its bound is the best that any method of the comparison proved.
-    `reference`: loss that it is measured against: the proven optimum, or else the best bound; None
-    if neither is known. `against`: ``"optimum"``, ``"bound"`` or ``"nothing"``.
-    """
-
-    solution: Solution
+    solution: Solution  # with the best bound that any method of the comparison proved
+    #: Loss that it is measured against: the proven optimum, or else the best bound, if known.
     reference: float | None
-    against: str
+    against: str  # ``"optimum"``, ``"bound"`` or ``"nothing"``
 
     @property
     def gap(self) -> float | None:

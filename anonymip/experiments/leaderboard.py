@@ -1,16 +1,26 @@
-"""The leaderboard: distances of all methods to the optimum on the library of instances."""
+"""The leaderboard: distances of all methods to the optimum on the library of instances.
+
+Releases that are handed in are held against the best that the library knows; those are kept beside
+its files, as they would be handed in.
+"""
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from anonymip._version import __version__
+from anonymip.assignments import Assignment, Classes, Cover, Levels, Patterns
 from anonymip.errors import InputError, NoSolution, UnsupportedObjective
 from anonymip.experiments.comparison import Comparison, compare
-from anonymip.experiments.records import markdown_table
+from anonymip.experiments.records import markdown_table, sets_of
+from anonymip.files import Outputs
 from anonymip.instances import load_instance
 from anonymip.instances.library.catalogue import (
     PREFIX,
@@ -20,13 +30,15 @@ from anonymip.instances.library.catalogue import (
     closer,
     find_entry,
     library,
+    release_file,
 )
 from anonymip.methods import find_method
 from anonymip.objectives import load_objective
 from anonymip.problem import Problem
+from anonymip.recodings import PatternGuided
 from anonymip.recodings.registry import find_recoding
 from anonymip.runtime.budget import Progress
-from anonymip.solution import Solution, bound_text
+from anonymip.solution import Bound, Solution, bound_text
 from anonymip.tolerances import OPTIMALITY_RELATIVE
 
 #: Columns of the entries, and of the methods, for people.
@@ -60,15 +72,11 @@ def problem_of(entry: LibraryEntry) -> Problem:
 
 @dataclass(frozen=True)
 class Standing:
-    """One method on one entry.
+    """One method on one entry."""
 
-    `entry`: with the best that is known, this run included. `loss`: what its release loses; None if
-    it found none.
-    """
-
-    entry: LibraryEntry
+    entry: LibraryEntry  # with the best that is known, this run included
     method: str
-    loss: float | None
+    loss: float | None  # of its release; None if it found none
     seconds: float
 
     @property
@@ -103,15 +111,12 @@ class Standing:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Entries with the best that is known, and the methods that were run on them.
-
-    `entries, standings`: both. `complete`: whether nothing stopped the run. `found`: the releases
-    that are better than those known before, by the name of their entry.
-    """
+    """Entries with the best that is known, and the methods that were run on them."""
 
     entries: tuple[LibraryEntry, ...]
     standings: tuple[Standing, ...]
-    complete: bool = True
+    complete: bool = True  # whether nothing stopped the run
+    #: The releases that are better than those known before, by the name of their entry.
     found: Mapping[str, Solution] = field(default_factory=dict)
 
     def with_others(self) -> Leaderboard:
@@ -152,10 +157,7 @@ class Leaderboard:
         ]
 
     def to_markdown(self, source: str | None = None) -> str:
-        """Return both tables in Markdown.
-
-        `source`: the sentence that says what measured them; None for this version's command.
-        """
+        """Return both tables in Markdown; `source` says what measured them, else this version."""
         source = source or f"AnonyMIP {__version__}: `anonymip leaderboard`."
         parts = ["# Leaderboard\n", f"{source}\n"]
         if self.standings:
@@ -258,10 +260,7 @@ def measure(
 
 
 def _improved(entry: LibraryEntry, run: Comparison, found: dict[str, Solution]) -> LibraryEntry:
-    """Return the entry with the best loss and the best bound of a comparison.
-
-    The release of that loss goes into `found`, if it is better than what was known.
-    """
+    """Return the entry with the best of a comparison; a release that is better goes to `found`."""
     best = entry
     for row in run.rows:
         solution = row.solution
@@ -276,3 +275,124 @@ def _improved(entry: LibraryEntry, run: Comparison, found: dict[str, Solution]) 
 def found_by(method: str) -> str:
     """Return how a figure names the method that found it."""
     return f"{method}{FOUND_BY}{__version__}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A release that was handed in, checked."""
+
+    entry: LibraryEntry  # as it stands
+    solution: Solution  # the release; its loss is recomputed here
+    by: str  # who hands it in
+
+    @property
+    def improved(self) -> LibraryEntry:
+        """The entry with this release, if it is better than what is known."""
+        return better(self.entry, self.solution.objective, self.by)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as a record for JSON."""
+        loss = self.solution.objective
+        return {
+            **Standing(self.entry, self.solution.method, loss, 0.0).to_dict(),
+            "better": self.improved is not self.entry,
+        }
+
+    def text(self) -> str:
+        """Return what is found in one line."""
+        loss, known = self.solution.objective, self.entry.loss
+        said = f"{self.entry.name}: a release that is allowed, of loss {loss:.7g}"
+        if known is None:
+            return f"{said}; none was known"
+        if self.improved is self.entry:
+            return f"{said}; no better than the best known, {known:.7g}"
+        return f"{said}; the best known was {known:.7g} ({self.entry.loss_by})"
+
+
+def read_claim(file: Path) -> Claim:
+    """Check the release of a file, see :func:`check`."""
+    try:
+        records = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{file} is no JSON that can be read ({type(error).__name__})",
+            remedy=f"Write it by 'anonymip solve {PREFIX}NAME -k K --json FILE'",
+        ) from None
+    if not isinstance(records, list) or len(records) != 1:
+        raise InputError(f"{file} does not hold one record", remedy="Hand in one release a file")
+    return check(records[0])
+
+
+def check(record: Mapping[str, Any]) -> Claim:
+    """Check a release of an entry, as ``anonymip solve library:NAME --json`` writes it.
+
+    Its loss and the bound that it claims are not read: the sets are checked by the rules of the
+    entry, and the loss is computed from them.
+    """
+    instance = record.get("instance") if isinstance(record, Mapping) else None
+    if not isinstance(instance, str) or not instance.startswith(PREFIX):
+        raise InputError(
+            f"the record's instance is {instance!r}, no entry of the library",
+            remedy=f"Write it by 'anonymip solve {PREFIX}NAME -k K --json FILE'",
+        )
+    entry = find_entry(instance)
+    for name, wanted in (
+        ("k", entry.k),
+        ("recoding", entry.recoding),
+        ("objective_name", entry.objective),
+    ):
+        if record.get(name) != wanted:
+            raise InputError(
+                f"{name} is {record.get(name)!r} in the record, and the entry {entry.name} asks "
+                f"for {wanted!r}",
+                remedy=f"Solve {PREFIX}{entry.name} with what the entry asks for",
+            )
+    problem = problem_of(entry)
+    bound = None
+    if entry.bound is not None and entry.bound_by != PROTOTYPE:
+        bound = Bound(entry.bound, str(entry.bound_by), "argument")
+    solution = Solution.of(
+        problem, _assignment(record, problem), method=str(record.get("method")), bound=bound
+    )
+    versions = record.get("versions")
+    version = versions.get("anonymip") if isinstance(versions, Mapping) else None
+    return Claim(entry, solution, f"{record.get('method')}{FOUND_BY}{version or 'unknown'}")
+
+
+def stage_release(entry: LibraryEntry, solution: Solution, outputs: Outputs) -> None:
+    """Stage the best known release of an entry, which names its finder, for :func:`read_claim`."""
+    method, _, version = str(entry.loss_by).rpartition(FOUND_BY)
+    record = {
+        "instance": PREFIX + entry.name,
+        "k": entry.k,
+        "recoding": entry.recoding,
+        "objective_name": entry.objective,
+        "method": method,
+        "versions": {"anonymip": version},
+        **sets_of(solution),
+    }
+    file = release_file(entry.name)
+    # Of a table of the library, which is public.
+    outputs.write_text(json.dumps([record], separators=(",", ":")) + "\n", file, public=True)
+
+
+def _assignment(record: Mapping[str, Any], problem: Problem) -> Assignment:
+    """Return the sets of a record; all rows of the library's tables are records."""
+    try:
+        if "matches" in record:
+            return Cover.of(record["matches"])
+        groups, names = np.array(record["groups"], np.int32), problem.microdata.names
+        if "levels" in record:
+            return Levels(np.array([record["levels"][name] for name in names]), groups < 0)
+        if isinstance(problem.recoding, PatternGuided):
+            stars = problem.recoding.stars(problem)
+            place = {tuple(np.flatnonzero(row).tolist()): at for at, row in enumerate(stars)}
+            shown = [tuple(names.index(name) for name in row) for row in record["patterns"]]
+            return Patterns(np.array([place[tuple(sorted(row))] for row in shown]))
+        return Classes(groups)
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
+        raise InputError(
+            f"the record names no sets of records that can be read ({type(error).__name__})",
+            remedy="It needs groups, matches, patterns or levels as 'anonymip solve --json' "
+            "writes them",
+        ) from None

@@ -24,18 +24,14 @@ from anonymip.runtime.arrays import Floats, Ints
 
 @dataclass(frozen=True)
 class Named:
-    """A name in a plot, and the place that it is of, in the plot's own units.
-
-    `text, size`: the name, and how large it is written. `colour, mark`: of what is named: a name at
-    the right of the plot has the mark before it, or a line to its place if there is none.
-    """
+    """A name in a plot, and the place that it is of, in the plot's own units."""
 
     x: float
     y: float
     text: str
-    colour: str = INK
+    colour: str = INK  # of what is named, as is the mark
     size: float = 9
-    mark: str = ""
+    mark: str = ""  # before a name at the right of the plot; without one a line leads to its place
 
 
 @dataclass

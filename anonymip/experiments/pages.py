@@ -178,10 +178,7 @@ _KEYS = {"k": "k", "loss": "loss", "to optimum": "ratio", "gap": "gap", "seconds
 
 
 def runs_page(frame: pd.DataFrame, title: str) -> str:
-    """Return a page about the runs of a comparison or an experiment, complete in itself.
-
-    `frame`: one row a run, with the columns of an experiment's table.
-    """
+    """Return a page about runs, the rows of an experiment's table, complete in itself."""
     runs = _measured(frame)
     solved = runs.dropna(subset=["shown"])
     tables = list(solved.groupby(_TABLE, sort=False, dropna=False))

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anonymip.assignments import SUPPRESSED, Cover
+from anonymip.assignments import Cover
 from anonymip.errors import InputError
 from anonymip.experiments.bands import Band, bands, least_records
 from anonymip.experiments.measures import attribute_losses
@@ -31,9 +31,10 @@ from anonymip.publishing.cautions import (
 )
 from anonymip.publishing.cells import published_columns
 from anonymip.publishing.release import Release, what_is_gone
+from anonymip.publishing.suppressed import suppressed_records
 from anonymip.recodings import PatternGuided
 from anonymip.recodings.rules.diversity import of_rows
-from anonymip.runtime.arrays import Flags, Ints
+from anonymip.runtime.arrays import Ints
 from anonymip.solution import Solution, gap_in_words
 
 #: Rows that are shown as examples, their columns, and characters of a cell: sets may name hundreds.
@@ -61,7 +62,7 @@ def html_report(release: Release, instance: str, *, command: str | None = None) 
     solution = release.solution
     manifest, microdata = release.manifest, solution.problem.microdata
     risk = _risk(release)
-    records = np.flatnonzero(_published(solution))
+    records = np.flatnonzero(~suppressed_records(solution))
     penalties = attribute_losses(solution, records)
     columns = [
         _quasi_identifier(solution, a, records, penalties[attribute.name])
@@ -107,15 +108,6 @@ def _capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
 
 
-def _published(solution: Solution) -> Flags:
-    """Return (n,) the records that are not suppressed as a whole."""
-    if isinstance(solution.assignment, Cover):
-        return np.asarray(solution.assignment.sizes > 0, np.bool_)
-    if solution.classes is None:
-        return np.ones(solution.problem.n, np.bool_)
-    return np.asarray(solution.classes.labels != SUPPRESSED, np.bool_)
-
-
 def _risk(release: Release) -> DisclosureRisk | str:
     """Return the risk, or why it is not measured."""
     try:
@@ -149,10 +141,7 @@ def _homogeneous(release: Release, risk: DisclosureRisk | str) -> list[str]:
 def _summary(
     release: Release, risk: DisclosureRisk | str, published: int, shown: float
 ) -> list[str]:
-    """Return the main things in plain language.
-
-    `published`: records that are. `shown`: what their cells lose on average.
-    """
+    """Return the main things; the cells of the `published` records lose `shown` on average."""
     solution, manifest = release.solution, release.manifest
     microdata = solution.problem.microdata
     total = len(microdata.original)
@@ -366,10 +355,7 @@ def _examples(
 
 
 def _made_up(solution: Solution, a: int, record: int) -> str:
-    """Return a value that the published cell stands for: the middle of a range, one of a set.
-
-    Below a node it is a value that k records have.
-    """
+    """Return a value that a cell stands for: the middle, or of a node one that k records have."""
     microdata, cells = solution.problem.microdata, solution.description
     attribute = microdata.attributes[a]
     if cells.suppressed[record, a]:

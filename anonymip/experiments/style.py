@@ -252,10 +252,7 @@ def legend_below(figure: Figure, named: Mapping[str, Artist], note: str = "") ->
 
 
 def png(figure: Figure, about: str | None = None) -> bytes:
-    """Return a figure as a small PNG of 256 colours.
-
-    `about`: what the file says of itself.
-    """
+    """Return a figure as a small PNG of 256 colours, which says `about` of itself."""
     drawn = io.BytesIO()
     with drawing():
         figure.savefig(drawn, format="png", dpi=RESOLUTION, facecolor="white")

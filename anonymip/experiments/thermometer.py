@@ -122,10 +122,7 @@ def _draw_floor(axes: Axes, place: int, column: Column) -> dict[str, Named]:
 
 
 def refuse_format(path: str | Path) -> None:
-    """Refuse files whose ending is no known format of pictures.
-
-    Raises InputError naming the known ones.
-    """
+    """Refuse files whose ending is no known format of pictures."""
     if Path(path).suffix.lower() not in _FORMATS:
         raise InputError(
             f"cannot draw into {path}: unknown ending", remedy=f"Use {', '.join(_FORMATS)}"

@@ -64,7 +64,7 @@ def published_records(solution: Solution, suppressed: str) -> Flags:
     Rows of stars that are fewer than k, or lack the diversity, reveal more than a class may of a
     person who is found in none: they are refused. `suppressed`: ``"left-out"`` or ``"starred"``.
     """
-    published = ~_suppressed_records(solution)
+    published = ~suppressed_records(solution)
     if suppressed == LEFT_OUT:
         if not published.any():
             raise InputError(
@@ -106,7 +106,7 @@ def left_out(solution: Solution, suppressed: str) -> dict[str, Any]:
         and bool(problem.recoding.stars(problem).all(axis=1).any())
     )
     return {
-        "suppressed": 0 if suppressed == STARRED else int(_suppressed_records(solution).sum()),
+        "suppressed": 0 if suppressed == STARRED else int(suppressed_records(solution).sum()),
         "missing": len(microdata.original) - microdata.n,
         "columns": list(microdata.drop),
         "undeclared_columns": len(microdata.undeclared),
@@ -116,7 +116,7 @@ def left_out(solution: Solution, suppressed: str) -> dict[str, Any]:
 
 def starred_rows(solution: Solution, suppressed: str) -> list[str]:
     """Return a caution if suppressed records are published."""
-    count = int(_suppressed_records(solution).sum())
+    count = int(suppressed_records(solution).sum())
     if suppressed != STARRED or not count:
         return []
     hers = f"knows that one of the {solution.suppressed} rows of stars only is hers"
@@ -125,7 +125,7 @@ def starred_rows(solution: Solution, suppressed: str) -> list[str]:
 
 def suppression_assumptions(solution: Solution, suppressed: str) -> list[str]:
     """Return what is assumed of records that are suppressed as a whole."""
-    count, microdata = int(_suppressed_records(solution).sum()), solution.problem.microdata
+    count, microdata = int(suppressed_records(solution).sum()), solution.problem.microdata
     if not count:
         return []
     many = solution.many_suppressed
@@ -154,7 +154,7 @@ def unused_limit(solution: Solution) -> list[str]:
     return [f"{spared} loses most loses {worst:.4g}: {out}"]
 
 
-def _suppressed_records(solution: Solution) -> Flags:
+def suppressed_records(solution: Solution) -> Flags:
     """Return (n,) the records that are in no class, or have no set."""
     if isinstance(solution.assignment, Cover):
         return np.asarray(solution.assignment.sizes == 0, np.bool_)
@@ -166,7 +166,7 @@ def _suppressed_records(solution: Solution) -> Flags:
 def _refuse_too_few_stars(solution: Solution) -> None:
     """Refuse rows of stars that are no class: too few, or without the diversity."""
     problem = solution.problem
-    if not _suppressed_records(solution).any():
+    if not suppressed_records(solution).any():
         return
     stars = np.flatnonzero(solution.description.suppressed.all(axis=1))
     remedy = "Leave them out, which is the default; or use another k"

@@ -50,11 +50,7 @@ class CompilationStopped(BaseException):
 
 
 class RunInForce:
-    """The run that compilation ends with.
-
-    `budget`: when it ends, so does compilation. `problem`: what the run solves; None if it is not
-    known.
-    """
+    """The run that compilation ends with, as its budget does; its problem is None if unknown."""
 
     def __init__(self, budget: Budget, problem: object = None) -> None:
         self.budget = budget
@@ -84,10 +80,7 @@ class RunInForce:
         return None if self.weighing is None or problem is not self._problem else self.weighing()
 
     def solved_program(self, problem: object) -> Any:
-        """Return the program of the bound, if the run solves this problem; else None.
-
-        The bound is done with it.
-        """
+        """Return the program, which the bound is done with, if the run solves this problem."""
         return None if self.solving is None or problem is not self._problem else self.solving()
 
     def offer(self, problem: object, release: Any) -> None:

@@ -106,10 +106,7 @@ def _say_unused(place: Path, reason: str) -> None:
 
 
 def content_of(place: int, name: str) -> bytes | None:
-    """Return what a whole entry holds that the user has written; None without one.
-
-    `place`: descriptor of the folder.
-    """
+    """Return what a whole entry of an open folder holds, of the user's own; None without one."""
     try:
         handle = os.open(
             name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place

@@ -119,25 +119,18 @@ class NotebookBar:
 
 
 class Left(NamedTuple):
-    """What is to be compiled.
-
-    `kernels`: about so many. `seconds`: about so long, as on the machine of the table.
-    """
+    """What is to be compiled, about."""
 
     kernels: int
-    seconds: float
+    seconds: float  # as on the machine of the table
 
 
 @dataclass
 class Announcement:
-    """What is said of the compilations of one run.
+    """What is said of the compilations of one run."""
 
-    `left`: called when the first compilation begins: what is to be compiled; None if nobody knows.
-    `report`: as :meth:`anonymip.Budget.report`: hears of each kernel.
-    """
-
-    left: Callable[[], Left | None]
-    report: Callable[..., None] | None = None
+    left: Callable[[], Left | None]  # asked when the first one begins; None if nobody knows
+    report: Callable[..., None] | None = None  # hears of each kernel, as `Budget.report`
     _left: Left | None = None
     _began: float = 0.0
     _count: int = 0
@@ -245,10 +238,7 @@ def compiled_kernels() -> int:
 def announcing_compilation(
     left: Callable[[], Left | None], report: Callable[..., None] | None = None
 ) -> Iterator[None]:
-    """Say within the block what is compiled; within such a block, the outer one says it all.
-
-    `left, report`: as for :class:`Announcement`.
-    """
+    """Say within the block what is compiled, as :class:`Announcement`; the outermost says it."""
     if _compilations.announcement is not None:
         yield
         return

@@ -53,10 +53,7 @@ def in_words(amount: float) -> str:
 
 
 def memory_at_hand(root: Path = Path("/")) -> Memory | None:
-    """Return how much memory this process can still have; None where nobody says.
-
-    `root`: of the file system that the system describes itself in.
-    """
+    """Return the memory that this process can still have; None where no file of `root` says."""
     known = [*_of_machine(root), *_of_group(root), *_of_limits(root)]
     if not known:
         return None

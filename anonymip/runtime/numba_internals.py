@@ -372,7 +372,7 @@ _PYTHON = f"{sys.version_info[:2]} {sysconfig.get_config_var('SOABI')}"
 asked: list[str] = []
 
 
-class KernelCache(caching._Cache):
+class KernelCache(caching.NullCache):
     """The entries of one kernel, one file for each signature.
 
     `called_from`: who calls what is compiled: one kernel is compiled otherwise for Python and for
@@ -385,24 +385,6 @@ class KernelCache(caching._Cache):
     def __init__(self, function: python_types.FunctionType, called_from: str) -> None:
         self._function = function
         self._called_from = called_from
-        self._enabled = True
-
-    @property
-    def cache_path(self) -> str | None:
-        """The folder of the entries."""
-        place = folder()
-        return None if place is None else str(place)
-
-    def enable(self) -> None:
-        """Use the cache."""
-        self._enabled = True
-
-    def disable(self) -> None:
-        """Leave the cache alone."""
-        self._enabled = False
-
-    def flush(self) -> None:
-        """Do nothing: an entry is never stale."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled kernel for a signature, or None."""
@@ -445,9 +427,7 @@ class KernelCache(caching._Cache):
         remove_forgotten(folder())
 
     def _name(self, sig: Any, codegen: Any) -> str | None:
-        if folder() is None or not self._enabled:
-            return None
-        return f"{self.code_name(codegen)}{hash_of(_type_parts(sig))}"
+        return None if folder() is None else f"{self.code_name(codegen)}{hash_of(_type_parts(sig))}"
 
     def code_name(self, codegen: Any = None) -> str:
         """Return how the names of all entries of this code begin, whatever their signature."""

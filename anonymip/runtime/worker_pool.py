@@ -153,13 +153,10 @@ _MOST_IDLE = 2  # idle workers that are kept: what they have loaded stays in mem
 
 @dataclass(frozen=True)
 class Killed:
-    """A task that had to be killed, or stopped where it could return nothing.
+    """A task that had to be killed, or stopped where it could return nothing."""
 
-    `reason`: ``TIME`` or ``INTERRUPT``. `bound`: the last bound that it reported; None if none.
-    """
-
-    reason: Stopped
-    bound: float | None
+    reason: Stopped  # ``TIME`` or ``INTERRUPT``
+    bound: float | None  # the last one that it reported
 
 
 def keep_log() -> str:
@@ -312,17 +309,15 @@ class _Watch:
             if not sent and self.worker.is_ready:
                 self._send(content, scratch)
                 sent = True
-            message = self.worker.receive(_POLL)
-            if isinstance(message, messages.Returned) and message.number == self.number:
-                self.has_ended = True
-                return message.value
-            if isinstance(message, messages.GivenUp) and message.number == self.number:
-                self.has_ended = True
-                return Killed(message.reason, self.bound)
-            self._take_in(message)
+            if ended := self._take_in(self.worker.receive(_POLL)):
+                return ended[0]
             reason = self._given_up()
             if reason is not None:
-                return self._last_chance(reason)
+                # The answer may have come already, behind slow listeners.
+                while (message := self.worker.receive(0)) is not None:
+                    if ended := self._take_in(message, late=True):
+                        return ended[0]
+                return Killed(reason, self.bound)
 
     def _send(self, content: bytes, scratch: str) -> None:
         remaining = folder = None
@@ -344,18 +339,30 @@ class _Watch:
         if self.interrupted is not None:
             self.worker.send(messages.Interrupt(self.number))
 
-    def _take_in(self, message: object | None) -> None:
+    def _take_in(self, message: object | None, *, late: bool = False) -> tuple[object] | None:
+        """Do what a message says; return what came of the task, if that is its end.
+
+        `late`: whether it is time no more to hand on what is reported.
+        """
         if isinstance(message, Ended):
             raise self.failure(self.worker.death())
-        if isinstance(message, messages.Raised) and message.number == self.number:
-            self.has_ended = True
-            raise message.error or self.failure(f"failed with {message.text}")
-        if isinstance(message, messages.Compiling) and message.number == self.number:
-            self.compiles(message.begins)
-        if isinstance(message, messages.Report) and message.number == self.number:
+        if getattr(message, "number", None) != self.number:
+            return None  # nothing, or about another task
+        if isinstance(message, messages.Report):
             if message.progress.bound is not None:
                 self.bound = message.progress.bound
-            self.budget.hand_on(message.progress)
+            if not late:
+                self.budget.hand_on(message.progress)
+            return None
+        if isinstance(message, messages.Compiling):
+            self.compiles(message.begins)
+            return None
+        self.has_ended = True
+        if isinstance(message, messages.Raised):
+            raise message.error or self.failure(f"failed with {message.text}")
+        if isinstance(message, messages.GivenUp):
+            return (Killed(message.reason, self.bound),)
+        return (cast(messages.Returned, message).value,)
 
     def compiles(self, begins: bool) -> None:
         """Count the seconds in which the task compiles like those in which this process does."""
@@ -376,15 +383,3 @@ class _Watch:
         if self.deadline is not None and now >= self.deadline + self.grace:
             return Stopped.TIME
         return None
-
-    def _last_chance(self, reason: Stopped) -> object:
-        """Return the answer if it has come already behind slow listeners, else the kill."""
-        while (message := self.worker.receive(0)) is not None:
-            if isinstance(message, messages.Returned) and message.number == self.number:
-                self.has_ended = True
-                return message.value
-            if isinstance(message, (messages.Raised, Ended)):
-                self._take_in(message)
-            if isinstance(message, messages.Report) and message.progress.bound is not None:
-                self.bound = message.progress.bound
-        return Killed(reason, self.bound)

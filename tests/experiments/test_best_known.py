@@ -28,8 +28,7 @@ from anonymip import (
 )
 from anonymip.certificates.check import Table
 from anonymip.certificates.exact_loss import exact_problem, uncertifiable
-from anonymip.experiments.claims import check, read_claim
-from anonymip.experiments.leaderboard import problem_of
+from anonymip.experiments.leaderboard import check, problem_of, read_claim
 from anonymip.experiments.records import solution_record
 from anonymip.instances.library import catalogue
 from anonymip.instances.library.catalogue import (

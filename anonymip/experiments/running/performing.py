@@ -32,8 +32,9 @@ from anonymip.instances.library.catalogue import table_digest
 from anonymip.methods import find_method
 from anonymip.methods.best_bound import best_bound
 from anonymip.problem import Problem
-from anonymip.runtime.budget import Budget, compilation_clock, compilation_seconds
+from anonymip.runtime.budget import Budget, compilation_clock
 from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_force
+from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
 from anonymip.solving import solve
 from anonymip.status import Stopped
@@ -106,13 +107,11 @@ def attempt(work: Callable[[], T]) -> T | Nothing:
 @contextmanager
 def _clocked(row: Row) -> Iterator[None]:
     """Fill in the seconds that a block takes, without compilation."""
-    clock, began, compiled = ProcessorTime(), time.perf_counter(), compilation_seconds()
+    processor, watch = ProcessorTime(), Stopwatch()
     try:
         yield
     finally:
-        row["cpu_seconds"] = clock.stop()
-        compiling = compilation_seconds() - compiled
-        row["seconds"] = max(0.0, time.perf_counter() - began - compiling)
+        row["cpu_seconds"], row["seconds"] = processor.stop(), watch.seconds
 
 
 @lru_cache(maxsize=2)

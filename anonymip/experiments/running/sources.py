@@ -108,13 +108,8 @@ class TableSource:
 
     @property
     def _form(self) -> dict[str, Any]:
-        return {
-            "separator": self.separator,
-            "encoding": self.encoding,
-            "decimal": self.decimal,
-            "sheet": self.sheet,
-            "missing": self.missing_values or None,
-        }
+        form = {one: getattr(self, one) for one in ("separator", "encoding", "decimal", "sheet")}
+        return {**form, "missing": self.missing_values or None}
 
     def load(self, folder: Path) -> Microdata:
         """Return the table without samples drawn; relative paths start from `folder`.
@@ -163,10 +158,7 @@ class TableSource:
         return beside if beside.is_file() else None
 
     def digests(self, folder: Path) -> list[str]:
-        """Return the SHA-256 of the files that it is read from, hierarchies included.
-
-        Raises InputError if one is not there.
-        """
+        """Return the SHA-256 of the files that it is read from, and of the hierarchies."""
         if self._is_named:
             library = self.instance.startswith(PREFIX)
             named = INSTANCES.get(find_entry(self.instance).table if library else self.instance)

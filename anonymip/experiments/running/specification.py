@@ -223,10 +223,7 @@ class Experiment:
         return document
 
     def find_objective(self) -> Objective | MembersObjective:
-        """Return the objective; a file is looked for in `folder`.
-
-        Raises InputError if there is none.
-        """
+        """Return the objective; a file is looked for in `folder`. Raises InputError without one."""
         file = self.objective_file
         if file is None:
             return load_objective(self.objective)
@@ -319,10 +316,7 @@ _LIMITS_KEYS = keys_of(a_table="cap", a_list="apart")
 
 
 def check_document(file: Path | str, document: Mapping[str, Any]) -> None:
-    """Refuse a specification with keys that are unknown or missing, or of a wrong type.
-
-    Raises InputError naming file and key.
-    """
+    """Refuse a specification with keys that are unknown or missing, or of a wrong type."""
     _check(file, "", document, _EXPERIMENT_KEYS, "name", "tables", "k", "methods")
     for place, table in _tables(file, "tables", document["tables"]):
         _check(file, place, table, _TABLE_KEYS, "instance")
