@@ -319,12 +319,12 @@ def pack(
         starts = np.cumsum([0, *(table.size for table in tables)], dtype=np.int64)[:-1]
         return starts, np.concatenate([np.empty(0), *(table.ravel() for table in tables)])
 
-    columns, *ends = np.array(ranges, np.float64).reshape(-1, 4).T.copy()
+    columns, origin, low, high = np.array(ranges, np.float64).reshape(-1, 4).T.copy()
     sized = np.array([(a, len(losses) - 1) for a, losses in sets], np.int64).reshape(-1, 2)
     paired = np.array([pair[:3] for pair in pairs], np.int64).reshape(-1, 3)
     tables = LossTables(
         float(constant),
-        *(columns.astype(np.int64), *ends),
+        *(columns.astype(np.int64), origin, low, high),
         *(*sized.T.copy(), *flat([losses for _, losses in sets])),
         *(*paired.T.copy(), *flat([losses for *_, losses in pairs])),
     )
