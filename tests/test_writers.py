@@ -62,9 +62,7 @@ OTHERS = {
     "experiments/style.py:png": "into memory",
     "experiments/style.py:save": "into a file that is staged",
     "experiments/thermometer.py:save_figure": "into a file that is staged",
-    "instances/library/fetching.py:_retrieve": "public data",
-    "instances/library/fetching.py:_retrieve.limited": "public data",
-    "instances/library/fetching.py:fetch": "into a file that is staged",
+    "instances/library/fetching.py:_keep": "into a file that is staged",
     "models/export.py:_write_lp": "into a file that is staged",
     "models/export.py:_write_nl": "into files that are staged",
     "publishing/release.py:_write_csv": "into a file that is staged",
@@ -340,12 +338,7 @@ def fetched(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     original = fetching.PUBLIC["adult"]
     source = replace(original, made=("adult/made.csv", "", lambda text: text))
     monkeypatch.setattr(fetching, "PUBLIC", {"adult": source})
-
-    def download(source: object, address: str, place: Path) -> None:
-        place.parent.mkdir(parents=True)
-        place.touch(0o600)
-
-    monkeypatch.setattr(fetching, "_retrieve", download)
+    monkeypatch.setattr(fetching, "_download", lambda *_: b"")
     fetching.fetch("adult")
 
 
@@ -491,7 +484,7 @@ RUNS = (
     Run(
         "fetch",
         fetched,
-        ("instances/library/fetching.py:fetch",),
+        ("instances/library/fetching.py:_keep",),
         private=("anonymip/data/adult/adult.data",),
         public=("anonymip/data/adult/made.csv",),
     ),

@@ -93,11 +93,11 @@ def fetch(name: str, *, address: str | None = None) -> Fetched:
         )
     original = folder / source.file
     if not _is_kept(original, source.digest):
-        _keep(original, _download(source, address or source.address, original))
+        _keep(original, _download(source, address or source.address, original), public=False)
     place, digest, make = source.made
     made = folder / place
     if not _is_kept(made, digest):
-        _keep(made, make(original.read_text(encoding="utf-8")).encode())
+        _keep(made, make(original.read_text(encoding="utf-8")).encode(), public=True)
     return Fetched(source, (original, made))
 
 
@@ -105,9 +105,9 @@ def _is_kept(file: Path, digest: str) -> bool:
     return file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == digest
 
 
-def _keep(file: Path, content: bytes) -> None:
+def _keep(file: Path, content: bytes, *, public: bool) -> None:
     with writing() as outputs:
-        outputs.stage(file, public=True).write_bytes(content)
+        outputs.stage(file, public=public).write_bytes(content)
 
 
 def _download(source: PublicFile, address: str, place: Path) -> bytes:
