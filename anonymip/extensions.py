@@ -59,10 +59,7 @@ class Extensions(Generic[Kind]):
         self._found: dict[str, _Found[Kind]] = {}
 
     def find(self, name: str) -> Kind | None:
-        """Return what is registered under a name; None if no package registers it.
-
-        Raises InputError if it is left out, with the reason.
-        """
+        """Return what is registered under a name, or None; raises InputError if it is left out."""
         if name not in self._entries:
             return None
         found = self._load(name)

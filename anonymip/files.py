@@ -214,10 +214,7 @@ def private(name: str, flags: int) -> int:
 
 
 def start_growing(target: Path) -> None:
-    """Make an empty file for its owner alone that others write to as they go on: a log.
-
-    Raises InputError if it cannot be made, or written to.
-    """
+    """Make an empty file for its owner alone that others write to as they go on: a log."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with open(target, "wb", opener=private) as stream:

@@ -169,10 +169,7 @@ class TableOptions:
         return given
 
     def measured(self, instance: str, *, released: bool) -> tuple[Any, dict[str, Any]]:
-        """Return the table as it was given, and what :func:`anonymip.risk` takes of its reading.
-
-        `released`: whether the manifest of a release says the roles of the columns.
-        """
+        """Return a table as given, and how `risk` reads it; of a release its manifest has roles."""
         from anonymip.publishing.checking import hierarchy_paths
 
         roles: dict[str, Any] = {

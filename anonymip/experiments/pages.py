@@ -187,7 +187,7 @@ def runs_page(frame: pd.DataFrame, title: str) -> str:
     one = int(len(frame.drop_duplicates(_TABLE[:3])) == 1)
     over = solved["shown"] / solved["least"].where(solved["least"] != 0)
     measured = solved.assign(ratio=over.fillna(1.0), all="")
-    front = pareto_front(measured, by=["all"], loss="ratio", time="seconds")
+    front = pareto_front(measured, by=["all"], loss="ratio")
     return render(
         "runs.html",
         title=title,

@@ -130,11 +130,7 @@ def refuse_format(path: str | Path) -> None:
 
 
 def save_figure(figure: Figure, path: str | Path, outputs: Outputs | None = None) -> None:
-    """Write a figure; the ending says the format.
-
-    `outputs`: others that it is put in place with; None puts it there at once. Raises InputError if
-    the ending is no known format, or the folder may not be written to.
-    """
+    """Write a figure in the format of its ending, in place at once or with other `outputs`."""
     refuse_format(path)
     with writing(outputs) as files:
         save(figure, files.stage(Path(path), public=True), Path(path).suffix)

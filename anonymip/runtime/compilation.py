@@ -140,10 +140,7 @@ def kept_at_hand(problem: object, release: Release) -> Release:
 
 
 def stop_compilation_in_time(*, begins: bool = False) -> None:
-    """Go on if the run in force does.
-
-    `begins`: whether no other kernel is being compiled. Raises CompilationStopped if it does not.
-    """
+    """Raise CompilationStopped if the run in force has ended; `begins`: no kernel was under way."""
     run = _in_force.get()
     if run is not None:
         run.stop_in_time(begins)

@@ -1,20 +1,15 @@
 """The messages between a worker process and the process that started it.
 
-Messages are pickles behind their length. A task travels as a pickle of its own inside its
-message: if it cannot be read on the other side, the message that names it still can.
+They go through a connection of :mod:`multiprocessing`. A task travels as a pickle of its own inside
+its message: if it cannot be read on the other side, the message that names it still can.
 """
 
 from __future__ import annotations
 
-import pickle
-import struct
 from dataclasses import dataclass
-from typing import BinaryIO
 
 from anonymip.runtime.budget import Progress
 from anonymip.status import Stopped
-
-_LENGTH = struct.Struct("<Q")
 
 
 @dataclass(frozen=True)
@@ -81,27 +76,3 @@ class Raised:
     number: int
     error: Exception | None
     text: str
-
-
-def write_message(stream: BinaryIO, message: object) -> None:
-    """Write one message and flush."""
-    content = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    stream.write(_LENGTH.pack(len(content)))
-    stream.write(content)
-    stream.flush()
-
-
-def read_message(stream: BinaryIO) -> object:
-    """Return the next message.
-
-    Raises EOFError if the other side has closed the stream, or closes it within a message.
-    """
-    (length,) = _LENGTH.unpack(_exactly(stream, _LENGTH.size))
-    return pickle.loads(_exactly(stream, length))
-
-
-def _exactly(stream: BinaryIO, size: int) -> bytes:
-    content = stream.read(size)
-    if len(content) < size:
-        raise EOFError
-    return content

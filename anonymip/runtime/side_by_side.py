@@ -25,10 +25,7 @@ _POLL = 0.05
 
 
 def workers_of(jobs: int) -> int:
-    """Return how many computations run at a time; 0 asks for two, or one on one core.
-
-    Raises InputError if the number is negative.
-    """
+    """Return how many computations run at a time; 0 asks for two, or one on one core."""
     if jobs < 0:
         raise InputError(f"jobs is {jobs}", remedy="Give at least 1, or 0 for the number of cores")
     return jobs or min(2, os.cpu_count() or 1)

@@ -56,10 +56,7 @@ def run_in_steps(
 def run_over(
     step: Callable[[int, int], object], total: int, budget: Budget, phase: str, *, first: int = 1
 ) -> Stopped | None:
-    """Call `step` for one range of `total` units after the other, as :func:`run_in_steps` does.
-
-    `step`: does the units from the first number to before the second.
-    """
+    """Call `step(first, end)` for one range of `total` units after another, as `run_in_steps`."""
     done = 0
 
     def further(amount: int) -> int:

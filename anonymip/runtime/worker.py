@@ -1,9 +1,9 @@
 """The worker process: runs tasks that its parent sends, and can be killed.
 
 Started by :mod:`anonymip.runtime.worker_pool` as ``python -m anonymip.runtime.worker``. Tasks
-come in by standard input, answers go out by what was standard output at the start; after that,
-nothing a task prints reaches the pipe. The process ends when its input closes. By itself it loads
-neither Pyomo nor numba.
+come in and answers go out by what was standard input and output at the start; after that, nothing a
+task prints gets there. The process ends when its parent closes it. By itself it loads neither Pyomo
+nor numba.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import threading
 import time
 import warnings
 from contextlib import suppress
-from typing import BinaryIO
+from multiprocessing.connection import Connection
+from typing import Any
 
 from anonymip.errors import AnonymipError, InputWarning
 from anonymip.runtime import messages
@@ -30,15 +31,15 @@ from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_forc
 class _Worker:
     """Runs tasks one after the other; a thread of its own listens to the parent meanwhile."""
 
-    def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
-        self._source, self._sink = source, sink
+    def __init__(self, parent: Any) -> None:
+        self._parent = parent
         self._lock = threading.Lock()
         self._waiting: queue.SimpleQueue[tuple[messages.Request, Budget]] = queue.SimpleQueue()
         self._current: tuple[int, Budget] | None = None
         self._scratch: str | None = None
 
     def run(self) -> None:
-        """Serve until the parent closes the pipe."""
+        """Serve until the parent closes the connection."""
         threading.Thread(target=self._listen, name="parent", daemon=True).start()
         self._send(messages.Ready())
         while True:
@@ -53,7 +54,7 @@ class _Worker:
     def _listen(self) -> None:
         try:
             while True:
-                message = messages.read_message(self._source)
+                message = self._parent.recv()
                 if isinstance(message, messages.Request):
                     self._scratch = message.scratch
                     budget = self._budget(message)
@@ -65,7 +66,7 @@ class _Worker:
                 else:
                     raise TypeError(f"unexpected message {message!r}")
         finally:
-            # The parent has gone, or the pipe is out of step: no answer is awaited, and no other
+            # The parent has gone, or is out of step: no answer is awaited, and no other
             # process clears up.
             if self._scratch is not None:
                 shutil.rmtree(self._scratch, ignore_errors=True)
@@ -81,7 +82,7 @@ class _Worker:
 
     def _send(self, message: object) -> None:
         with self._lock:
-            messages.write_message(self._sink, message)
+            self._parent.send(message)
 
 
 def _settle(request: messages.Request) -> None:
@@ -127,13 +128,12 @@ def main() -> None:
     # What is said to people of their surroundings is the parent's to say; of this process the last
     # line is read where it dies.
     warnings.simplefilter("ignore", InputWarning)
-    source = os.fdopen(os.dup(0), "rb")
-    sink = os.fdopen(os.dup(1), "wb")
+    parent = Connection(os.dup(0))
     # What native code prints goes where its errors go, to a file of the parent's.
     os.dup2(2, 1)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
-    _Worker(source, sink).run()
+    _Worker(parent).run()
 
 
 if __name__ == "__main__":

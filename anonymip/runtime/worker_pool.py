@@ -2,9 +2,9 @@
 
 Native code that ignores its time limit cannot be stopped from within its own process, and work
 that Python does itself runs on one core in a process. Workers are fresh interpreters, no forks and
-no :mod:`multiprocessing`: scripts need no main guard, notebooks work, and nothing of the parent's
-state leaks into a task. A worker is started at the first task and kept for later ones; tasks that
-run at the same time (:mod:`anonymip.runtime.side_by_side`) get one worker each.
+no processes of :mod:`multiprocessing`: scripts need no main guard, notebooks work, and nothing of
+the parent's state leaks into a task. A worker is started at the first task and kept for later ones;
+tasks that run at the same time (:mod:`anonymip.runtime.side_by_side`) get one worker each.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import Pipe
 from pathlib import Path
-from typing import BinaryIO, TypeVar, cast
+from typing import TypeVar, cast
 
 from anonymip.errors import AnonymipError, InputError, SolverError, argument
 from anonymip.runtime import messages
@@ -42,7 +43,7 @@ class Ended:
 class WorkerProcess:
     """A fresh interpreter that runs one task after the other.
 
-    Threads of their own read and write the pipes, since a worker that hangs does neither. Raises
+    Threads of their own read and write, since a worker that hangs does neither. Raises
     OSError if no process can be started, or no thread that listens to it.
     """
 
@@ -50,15 +51,17 @@ class WorkerProcess:
         # Not unlinked by name: the file vanishes when both processes have closed it.
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `end`
         before = os.environ.get("PYTHONPATH")
+        self._connection, theirs = Pipe()
         # -P: a module in the working directory must not shadow those of the standard library.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "anonymip.runtime.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdin=theirs.fileno(),
+            stdout=theirs.fileno(),
             stderr=self._errors,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (_FOLDER, before)))},
             start_new_session=True,
         )
+        theirs.close()
         self._inbox: queue.SimpleQueue[object] = queue.SimpleQueue()
         self._outbox: queue.SimpleQueue[object] = queue.SimpleQueue()
         self._threads = [
@@ -80,7 +83,7 @@ class WorkerProcess:
     def _read(self) -> None:
         try:
             while True:
-                self._inbox.put(messages.read_message(cast(BinaryIO, self._process.stdout)))
+                self._inbox.put(self._connection.recv())
         except (EOFError, OSError):
             self._inbox.put(Ended())
         except Exception as error:  # noqa: BLE001 - whatever reading a pickle may raise
@@ -91,7 +94,7 @@ class WorkerProcess:
         # If the worker has gone, the reading thread reports it.
         with suppress(OSError, ValueError):
             while (message := self._outbox.get()) is not None:
-                messages.write_message(cast(BinaryIO, self._process.stdin), message)
+                self._connection.send(message)
 
     def send(self, message: object) -> None:
         """Hand a message to the writing thread."""
@@ -128,17 +131,14 @@ class WorkerProcess:
         return f"{how} and printed last: {printed[-1]}" if printed else how
 
     def end(self) -> None:
-        """Kill the process, if it still runs, and close its pipes."""
+        """Kill the process, if it still runs, and close what led to it."""
         self._outbox.put(None)
         if self.is_alive():
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         for thread in self._threads:
             thread.join(GRACE)
-        for stream in (self._process.stdout, self._process.stdin):
-            if stream is not None:
-                with suppress(OSError):  # what was never written is of no use now
-                    stream.close()
+        self._connection.close()
         self._errors.close()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import pickle
 import subprocess
@@ -17,7 +16,6 @@ from anonymip import errors
 from anonymip.errors import InvalidAssignment, SolverError
 from anonymip.runtime import worker_pool
 from anonymip.runtime.budget import Budget, Progress, compilation_seconds
-from anonymip.runtime.messages import Interrupt, Ready, Returned, read_message, write_message
 from anonymip.runtime.worker_pool import Killed, run_isolated
 from anonymip.status import Stopped
 from tests.runtime import tasks
@@ -278,24 +276,3 @@ def test_errors_survive_the_way() -> None:
         assert type(back) is type(error)
         assert str(back) == str(error)
         assert vars(back) == vars(error)
-
-
-def test_messages_come_in_order_and_whole() -> None:
-    """What is written is what is read, until the stream ends."""
-    sent = [Ready(), Interrupt(3), Returned(3, b"\x00" * 100_000)]
-    stream = io.BytesIO()
-    for message in sent:
-        write_message(stream, message)
-    stream.seek(0)
-    assert [read_message(stream) for _ in sent] == sent
-    with pytest.raises(EOFError):
-        read_message(stream)
-
-
-@pytest.mark.parametrize("kept", [1, 8, 20])
-def test_message_cut_short_is_the_end(kept: int) -> None:
-    """A process that dies while writing has said nothing."""
-    stream = io.BytesIO()
-    write_message(stream, Returned(1, "a long answer"))
-    with pytest.raises(EOFError):
-        read_message(io.BytesIO(stream.getvalue()[:kept]))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -63,8 +63,11 @@ def perform(run: Run, bound: Bound | None, budget: Budget) -> Row | None:
         problem = run.experiment.problem(data, run.k, run.recoding, mask)
         row["objective_name"] = problem.objective.name
         _load_kernels(run, problem, budget)
-        with _clocked(row):
+        processor, watch = ProcessorTime(), Stopwatch()
+        try:
             found = (_bound if run.choice is None else _solve)(run, problem, budget)
+        finally:
+            row["cpu_seconds"], row["seconds"] = processor.stop(), watch.seconds
         return _found_row(found, bound)
 
     try:
@@ -102,16 +105,6 @@ def attempt(work: Callable[[], T]) -> T | Nothing:
         return Nothing(status, error.message, error)
     except Exception as error:  # noqa: BLE001 - a fault of one method ends its own runs only
         return Nothing(FAILED, fault_of(error), error)
-
-
-@contextmanager
-def _clocked(row: Row) -> Iterator[None]:
-    """Fill in the seconds that a block takes, without compilation."""
-    processor, watch = ProcessorTime(), Stopwatch()
-    try:
-        yield
-    finally:
-        row["cpu_seconds"], row["seconds"] = processor.stop(), watch.seconds
 
 
 @lru_cache(maxsize=2)
