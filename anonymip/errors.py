@@ -151,7 +151,7 @@ def unknown_name(what: str, name: object, known: Iterable[str], *, more: str = "
 
 
 def is_number(
-    given: Any, least: float = -_LARGEST, most: float = _LARGEST, kind: type = Real
+    given: Any, least: float = -_LARGEST, most: float = _LARGEST, kind: type[Any] = Real
 ) -> bool:
     """Return whether something is a number of a kind between two others, and no truth value.
 
