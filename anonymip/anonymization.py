@@ -26,8 +26,8 @@ from anonymip.publishing.pseudonyms import read_key
 from anonymip.publishing.release import Release, publish, refuse_unpublishable
 from anonymip.publishing.suppressed import refuse_many_suppressed
 from anonymip.recodings import Diversity, Limit, Recoding
+from anonymip.recodings.recoding import MaySuppress
 from anonymip.recodings.registry import COVERS, find_recoding, published_form
-from anonymip.recodings.suppression import MaySuppress
 from anonymip.runtime.budget import Budget, MachineClock, Progress
 from anonymip.scale.engines import Engine, is_dask
 from anonymip.solving import solve

@@ -5,7 +5,7 @@ One file, since losses, recodings and releases share these few types and nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -267,6 +267,17 @@ class Cover(Frozen):
     def __repr__(self) -> str:
         low, high = (self.sizes.min(), self.sizes.max()) if self.n else (0, 0)
         return f"<Cover: {self.n} records, sets of {low} to {high}>"
+
+
+def by_size(start: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Yield sets of one size after the other, and (sets, size) places of their members.
+
+    `start`: (all sets + 1,) where each begins, and the last one ends; empty ones are left out.
+    """
+    sizes = np.diff(start)
+    for size in np.unique(sizes[sizes > 0]):
+        sets = np.flatnonzero(sizes == size)
+        yield sets, start[sets][:, None] + np.arange(size)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,10 +18,10 @@ from anonymip.objectives.language.record import cells_of_sets
 from anonymip.objectives.language.tables import size_of_exact
 from anonymip.recodings import Apart, Cap, Diversity, Limit, Recoding
 from anonymip.recodings.freeform import WITHOUT_DIVERSITY
+from anonymip.recodings.recoding import MaySuppress, PricedSuppression
 from anonymip.recodings.registry import as_recoding, published_form
 from anonymip.recodings.rules.diversity import Units, of_rows
 from anonymip.recodings.rules.limits import met_by_sets, refuse_unfit
-from anonymip.recodings.suppression import MaySuppress, PricedSuppression
 from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.frozen import Frozen
 

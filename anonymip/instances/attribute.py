@@ -10,8 +10,7 @@ from functools import cached_property
 from typing import Any, Literal, cast, get_args
 
 from anonymip.errors import InputError, did_you_mean, is_number, unknown_name, within
-from anonymip.instances.hierarchies.calendar import Calendar
-from anonymip.instances.hierarchies.hierarchy import Hierarchy
+from anonymip.instances.hierarchies.hierarchy import Calendar, Hierarchy
 from anonymip.instances.scale import Scale, Unit, number_at, scale_of, unit_text
 from anonymip.instances.table_format import MISSING_POLICIES
 

@@ -107,10 +107,7 @@ def _is_unicode(text: str) -> bool:
 def no_dates(
     series: pd.Series, name: str, missing: Iterable[str] = ("",), otherwise: str = ""
 ) -> InputError:
-    """Return the error for dates that are not declared as such, or for times, which are none.
-
-    `missing`: texts that mean no value. `otherwise`: ends the remedy.
-    """
+    """Return the error for dates that are not declared as such, or for times, which are none."""
     if are_times(series, missing):
         return InputError(
             f"column {name!r} holds times of day or durations, which are no dates",
@@ -226,8 +223,7 @@ def missing_rows(series: pd.Series, tokens: Sequence[str]) -> Flags:
 def numeric_column(series: pd.Series, attribute: Attribute) -> Floats:
     """Return the numbers of a column, (n,) float64, inside the attribute's domain.
 
-    Of dates the numbers of their units. Raises InputError naming the first offending data row (from
-    1).
+    Of dates the numbers of their units.
     """
     name = attribute.name
     if attribute.kind == "date":
@@ -283,10 +279,7 @@ def _written_as_float(series: pd.Series) -> Flags:
 
 
 def text_column(series: pd.Series, attribute: Attribute) -> NDArray[np.object_]:
-    """Return the texts of a column, (n,) object, inside the attribute's domain or hierarchy.
-
-    Raises InputError naming the first offending data row (from 1).
-    """
+    """Return the texts of a column, (n,) object, inside the attribute's domain or hierarchy."""
     texts = series.astype(object).map(str).to_numpy(dtype=object)
     if attribute.hierarchy is not None:
         permissible, where = attribute.hierarchy.leaves, "missing from its hierarchy"
@@ -369,8 +362,7 @@ def looks_like_dates(series: pd.Series, missing: Iterable[str] = ("",)) -> bool:
     """Return whether the values of a column look like dates or times.
 
     Some of them may be no dates, as where words stand for what is not known. Eight digits are taken
-    for a day only where nearly all values can be one, of a year from 1850 to 2099. `series`: texts
-    or numbers. `missing`: texts that mean no value.
+    for a day only where nearly all values can be one, of a year from 1850 to 2099.
     """
     counts = series[~missing_rows(series, tuple(missing))].value_counts()
     # The values lie from frequent to rare, and each step takes one.
@@ -387,10 +379,7 @@ def looks_like_dates(series: pd.Series, missing: Iterable[str] = ("",)) -> bool:
 
 
 def are_times(series: pd.Series, missing: Iterable[str] = ("",)) -> bool:
-    """Return whether a column holds times of day or durations, by type or as texts.
-
-    `missing`: texts that mean no value.
-    """
+    """Return whether a column holds times of day or durations, by type or as texts."""
     if pd.api.types.is_timedelta64_dtype(series):
         return True
     if pd.api.types.is_datetime64_any_dtype(series) or _is_real_dtype(series):
@@ -407,10 +396,7 @@ def are_times(series: pd.Series, missing: Iterable[str] = ("",)) -> bool:
 
 
 def are_plain_dates(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:
-    """Return whether a column holds dates or moments and nothing else, by type or as ISO 8601.
-
-    `missing`: texts that mean no value.
-    """
+    """Return whether a column holds dates or moments and nothing else, by type or as ISO 8601."""
     if pd.api.types.is_datetime64_any_dtype(series):
         return True
     if _is_real_dtype(series):
@@ -435,8 +421,7 @@ def refuse_dates_as_categories(
 ) -> None:
     """Refuse a categorical column of many dates: its sets would publish each of them exactly.
 
-    A warning says so where there are few, or where a domain is declared. Raises InputError naming
-    the column.
+    A warning says so where there are few, or where a domain is declared.
     """
     if attribute.kind != "categorical" or not looks_like_dates(series, missing):
         return

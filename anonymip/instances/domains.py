@@ -48,12 +48,7 @@ class Domains:
 
     @classmethod
     def of(cls, microdata: Microdata) -> Domains:
-        """Return the domains of a table.
-
-        Raises InputError if the ends of a numeric domain are too far apart or too close to scale
-        by, or hold more whole numbers than can be distinguished, or values lie too near to each
-        other.
-        """
+        """Return the domains of a table, refused where losses would be lost in rounding."""
         given = microdata.attributes
         ends = np.array(
             [
@@ -62,13 +57,12 @@ class Domains:
             ]
         )
         columns = [*zip(given, microdata.levels, ends.tolist(), strict=True)]
-        for one, _, (low, high) in columns:
+        for one, levels, (low, high) in columns:
             if low < high and not _NARROWEST < high / 2 - low / 2 < _WIDEST:
                 raise InputError(
                     f"the domain of column {one.name!r} is too wide or too narrow to scale by",
                     remedy="Change the unit of the column, or declare another domain",
                 )
-        for one, levels, (low, high) in columns:
             gap = np.diff(levels.astype(np.float64)).min(initial=np.inf) if low < high else np.inf
             if gap < _NEAREST * (high - low):
                 raise InputError(
@@ -76,7 +70,6 @@ class Domains:
                     "apart beside its domain",
                     remedy="Round them, or declare a narrower domain",
                 )
-        for one, _, (low, high) in columns:
             if one.is_whole and high - low > _MOST_WHOLE:
                 raise InputError(
                     f"column {one.name!r} is of whole numbers, and its domain holds more of "

@@ -13,16 +13,13 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError, argument
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.columns import is_number_text, missing_rows, numeric_column, text_column
-from anonymip.instances.hierarchies.calendar import Calendar
+from anonymip.instances.hierarchies.hierarchy import Calendar
 from anonymip.instances.table_format import TableFormat
 from anonymip.runtime.arrays import Codes, Floats, Ints
 
 
 def policy_of(attribute: Attribute, table: TableFormat) -> str:
-    """Return what becomes of the missing values of a quasi-identifier.
-
-    Of categories a value of its own is a category.
-    """
+    """Return what becomes of missing values: of categories a value of its own is a category."""
     policy = attribute.missing or table.policy
     return "category" if policy == "own" and not attribute.is_numeric else policy
 
@@ -112,8 +109,7 @@ class Encoded(NamedTuple):
 def encode(frame: pd.DataFrame, attributes: Sequence[Attribute]) -> Encoded:
     """Return the levels of each attribute, and (n, m) codes and values of the cells.
 
-    See :class:`~anonymip.instances.microdata.Microdata`. Raises InputError if a cell is outside its
-    domain, or no number where numbers belong.
+    See :class:`~anonymip.instances.microdata.Microdata`.
     """
     n, m = len(frame), len(attributes)
     codes = np.empty((n, m), np.int32)

@@ -474,8 +474,6 @@ def _repeat(distinct: int, present: int) -> bool:
 def repeated_ids(series: pd.Series, tokens: tuple[str, ...]) -> bool:
     """Return whether an inspection takes a column for ids of persons that repeat.
 
-    `series`: the column, with its name. `tokens`: texts that mean no value.
-
     Names that belong to ids, and neither few values nor nearly as many as rows. Complexity: O(n).
     """
     words = _words(str(series.name))
@@ -489,10 +487,7 @@ def repeated_ids(series: pd.Series, tokens: tuple[str, ...]) -> bool:
 
 
 def separated_numbers(series: pd.Series, tokens: tuple[str, ...]) -> bool:
-    """Return whether texts are numbers with separated thousands, or another decimal mark.
-
-    `series`: the column. `tokens`: texts that mean no value.
-    """
+    """Return whether texts are numbers with separated thousands, or another decimal mark."""
     counts = _texts(series, tokens)
     others = [text for text in counts.index if not is_number_text(text)]
     return any(map(_THOUSANDS.fullmatch, others)) and _share(counts, _THOUSANDS) >= _MOST

@@ -58,9 +58,8 @@ def safe_harbor(
 ) -> tuple[str, str, dict[str, Any]] | None:
     """Return what the safe harbor method makes of a column; None leaves it as it is.
 
-    `words`: the words of its name, in small letters. `kind, looks, pattern`: as
-    :class:`anonymip.instances.inspection.InspectedColumn` has them. Returns: role, why, and what a
-    schema declares beside what it declared.
+    `words`: the words of its name, in small letters. Returns: role, why, and what a schema declares
+    beside what it declared.
     """
     if _ZIP.search(words):
         if pattern == "999":

@@ -87,16 +87,18 @@ def read_table(
         try:
             return pd.read_parquet(file)
         except (OSError, ValueError) as error:
-            raise InputError(
-                f"{file} cannot be read as Parquet: {error}", remedy="Check the file"
-            ) from None
+            raise _unreadable(file, f" as Parquet: {error}", "Check the file") from None
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError) as error:
             # Notes of pandas that describe another table: what is raised says nothing to people.
-            raise InputError(
-                f"{file} cannot be read as Parquet ({type(error).__name__})",
-                remedy="Write it anew, without the notes of pandas that are in it",
-            ) from None
+            remedy = "Write it anew, without the notes of pandas that are in it"
+            raise _unreadable(file, f" as Parquet ({type(error).__name__})", remedy) from None
     return _read_text(file, table or TableFormat())
+
+
+def _unreadable(
+    file: str | Path, why: str, remedy: str = "Check the separator and the quotes"
+) -> InputError:
+    return InputError(f"{file} cannot be read{why}", remedy=remedy)
 
 
 def refuse_sheet(path: str | Path, sheet: str | int | None) -> None:
@@ -125,20 +127,17 @@ def _read_excel(file: Path, asked: str | int | None) -> pd.DataFrame:
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 a damaged file raises anything
-        raise InputError(
-            f"{file} cannot be read as Excel ({type(error).__name__})", remedy="Check the file"
-        ) from None
+        why = f" as Excel ({type(error).__name__})"
+        raise _unreadable(file, why, "Check the file") from None
     while rows and all(cell is None for cell in rows[-1]):
         rows.pop()
-    width = max(
-        (at + 1 for row in rows for at, cell in enumerate(row) if cell is not None), default=0
-    )
+    if not rows:
+        raise _empty(file)
+    width = max(at + 1 for row in rows for at, cell in enumerate(row) if cell is not None)
     table = [
         [None if cell is _ERROR else cell for cell in (row + [None] * width)[:width]]
         for row in rows
     ]
-    if not table:
-        raise InputError(f"{file} is empty", remedy="Give a table with at least k rows")
     names = [str(name) if name is not None else "" for name in table[0]]
     if "" in names:
         raise InputError(
@@ -207,13 +206,9 @@ def _read_query(address: str, query: str | None) -> pd.DataFrame:
     url = sqlalchemy.URL.create("none")
     try:
         url = sqlalchemy.make_url(address)
-        file = url.database if url.get_backend_name() == "sqlite" else None
-        if (
-            file
-            and file != ":memory:"
-            and not file.startswith("file:")
-            and not os.path.isfile(file)
-        ):
+        file = (url.database or "") if url.get_backend_name() == "sqlite" else ""
+        in_memory = not file or file == ":memory:" or file.startswith("file:")
+        if not in_memory and not os.path.isfile(file):
             raise no_file(file)
         asked: dict[str, str] = {}
         if url.drivername in _LIBPQ and "client_encoding" not in url.query:
@@ -281,10 +276,7 @@ def _read_text(file: Path, table: TableFormat) -> pd.DataFrame:
             on_bad_lines="error",
         )
     except (pd.errors.ParserError, ValueError) as error:
-        raise InputError(
-            f"{file} cannot be read as a table: {str(error).strip()}",
-            remedy="Check the separator and the quotes",
-        ) from None
+        raise _unreadable(file, f" as a table: {str(error).strip()}") from None
     if len(frame) != rows:
         raise InputError(
             f"{file} has {rows} or {len(frame)} rows, depending on how its blank lines are read",
@@ -304,7 +296,7 @@ def _survey(file: Path, table: TableFormat, separator: str, blanks: bool) -> tup
             lines = csv.reader(stream, delimiter=separator, skipinitialspace=blanks, strict=True)
             first = next((line for line in lines if line), None)
             if first is None:
-                raise InputError(f"{file} is empty", remedy="Give a table with at least k rows")
+                raise _empty(file)
             names = _names(file, table, first)
             rows = 0 if table.header else 1
             for line in lines:
@@ -320,14 +312,10 @@ def _survey(file: Path, table: TableFormat, separator: str, blanks: bool) -> tup
                         "cells",
                     )
     except OSError as error:
-        raise InputError(
-            f"{file} cannot be read: {error.strerror}", remedy="Check its permissions"
-        ) from None
+        raise _unreadable(file, f": {error.strerror}", "Check its permissions") from None
     except LookupError:
-        raise InputError(
-            f"{file} cannot be read: {table.encoding!r} is no encoding of texts",
-            remedy="Write utf-8, cp1252 or another",
-        ) from None
+        why = f": {table.encoding!r} is no encoding of texts"
+        raise _unreadable(file, why, "Write utf-8, cp1252 or another") from None
     except UnicodeError:
         raise InputError(
             f"{file} is not text in the encoding {table.encoding}",
@@ -335,10 +323,7 @@ def _survey(file: Path, table: TableFormat, separator: str, blanks: bool) -> tup
             "TableFormat(encoding=...)",
         ) from None
     except csv.Error as error:
-        raise InputError(
-            f"{file} cannot be read as a table: {error} (line {lines.line_num})",
-            remedy="Check the separator and the quotes",
-        ) from None
+        raise _unreadable(file, f" as a table: {error} (line {lines.line_num})") from None
     finally:
         csv.field_size_limit(limit)
     return names, rows
@@ -353,6 +338,10 @@ def _names(file: Path, table: TableFormat, first: list[str]) -> list[str]:
             remedy="Name every column in [table] columns",
         )
     return names
+
+
+def _empty(file: Path) -> InputError:
+    return InputError(f"{file} is empty", remedy="Give a table with at least k rows")
 
 
 def _refuse_repeated(file: Path | str, names: list[str]) -> None:
@@ -390,9 +379,7 @@ def detect_format(
     try:
         raw = Path(path).read_bytes()
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be read: {error.strerror}", remedy="Check the path"
-        ) from None
+        raise _unreadable(path, f": {error.strerror}", "Check the path") from None
     form = TableFormat().written(separator=separator, encoding=encoding or _encoding_of(raw))
     try:
         text = raw.decode(form.encoding, errors="replace").removeprefix("\ufeff")
@@ -542,13 +529,9 @@ def _column(column: Any) -> pd.Series:
 
 @dataclass(frozen=True, eq=False)
 class FrameKind:
-    """The kind of data frame that a table came as, and the types of its columns.
+    """The kind of data frame that a table came as, and the types of its columns."""
 
-    `library`: the library's name, as narwhals has it. `types`: type of each column, as narwhals has
-    it.
-    """
-
-    library: Any
+    library: Any  # as narwhals has them
     types: dict[str, Any]
 
     @classmethod

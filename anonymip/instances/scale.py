@@ -115,19 +115,12 @@ class Scale:
         return float(math.floor(Fraction(repr(value)) / width) * width)
 
     def units(self, series: pd.Series, name: str) -> Floats:
-        """Return (n,) float64 the numbers of the units of a column of dates.
-
-        `series`: dates, moments, or texts of them. Raises InputError naming the first data row
-        (from 1) that is no date.
-        """
+        """Return (n,) float64 the numbers of the units of a column: dates, moments, their texts."""
         unit = cast(Unit, self.precision)
         place, values = pd.factorize(_plain_dates(series))
-        numbers = np.full(len(values), np.nan)
-        for at, value in enumerate(values):
-            day = _day(value, self.format, unit)
-            if day is not None:
-                numbers[at] = unit_of(day, unit)
-        found = numbers[place]
+        days = (_day(value, self.format, unit) for value in values)
+        numbers = [np.nan if day is None else unit_of(day, unit) for day in days]
+        found = np.array(numbers, np.float64)[place]
         if np.isnan(found).any():
             first = int(np.argmax(np.isnan(found)))
             form = "of ISO 8601, such as 1968-08-03" if self.format is None else f"{self.format!r}"
@@ -231,21 +224,8 @@ def _day(value: object, form: str | None, unit: Unit) -> date | None:
     return _first_day(text, coarser)
 
 
-def scale_of(
-    is_date: bool,
-    integer: bool,
-    precision: object,
-    form: str | None,
-    at_most: object,
-    at_least: object,
-) -> Scale:
-    """Return the scale of an attribute.
-
-    `is_date`: whether the attribute is of dates, else of numbers. `integer`: whether its numbers
-    are whole. `precision, form`: as declared, None for nothing. `at_most, at_least`: where the
-    highest and the lowest group begin, None for no such group. Raises InputError if these
-    contradict each other.
-    """
+def scale_of(is_date: bool, integer: bool, precision: Any, form: Any, *ends: Any) -> Scale:
+    """Return the scale of an attribute with the ends `at_most` and `at_least`, None for none."""
     if form is not None and not (is_date and isinstance(form, str) and "%" in form):
         raise InputError(
             f"format is {form!r}", remedy='A format is that of dates, such as "%d.%m.%Y"'
@@ -274,9 +254,7 @@ def scale_of(
             f"format {form!r} does not tell the {unit} of a date",
             remedy=f"{first} texts and a format with {_NEEDED[cast(Unit, unit)]}",
         )
-    most, least = (
-        None if end is None else _group(end, unit, form, integer) for end in (at_most, at_least)
-    )
+    most, least = (None if end is None else _group(end, unit, form, integer) for end in ends)
     if most is not None and least is not None and least >= most:
         raise InputError("at_least is not below at_most", remedy="Correct one of them")
     return Scale(unit, form, integer, most, least)

@@ -52,10 +52,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def read_toml(path: str | Path, what: str) -> dict[str, Any]:
-    """Return what a TOML file holds.
-
-    Raises InputError if it is missing or is not TOML.
-    """
+    """Return what a TOML file holds. `what`: it is, for messages."""
     file = Path(path)
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
@@ -77,8 +74,7 @@ def check_keys(
     """Refuse keys that are unknown and values of a wrong type.
 
     `file`: where they stand, for messages. `where`: what leads to these keys in the file, with the
-    dot behind it. `expected`: what each key is, in the words of messages. Raises InputError naming
-    file and key.
+    dot behind it. `expected`: what each key is, in the words of messages.
     """
     for key, value in given.items():
         if key not in expected:

@@ -20,7 +20,7 @@ def refuse_encoding(name: str) -> None:
     """Refuse an encoding in which a text that is written piece by piece does not come back.
 
     Such are made for single words, as punycode is, or for no text at all, as undefined. Unknown
-    names are left to the reader, which names the file. Raises InputError naming the encoding.
+    names are left to the reader, which names the file.
     """
     try:
         with io.TextIOWrapper(io.BytesIO(), encoding=name, newline="") as stream:
@@ -39,10 +39,7 @@ def refuse_encoding(name: str) -> None:
 
 
 def reading_name(encoding: str) -> str:
-    """Return the codec that reads an encoding: UTF-8 files may start with a byte order mark.
-
-    Raises LookupError if there is no such encoding.
-    """
+    """Return the codec that reads an encoding: UTF-8 files may start with a byte order mark."""
     name = codecs.lookup(encoding).name
     return "utf-8-sig" if name == "utf-8" else name
 

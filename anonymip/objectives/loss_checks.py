@@ -32,8 +32,7 @@ def refuse_changing_loss(
     A search works on what was traced once; the loss of its release is what the function says. If
     the function counts its calls, draws numbers or reads a clock, the two have nothing to do with
     each other, and a proof about the one says nothing of the other. Losses of this package are not
-    asked. `losses`: (n,) what the objective said of the records of the release. Raises
-    UnsupportedObjective if the answers differ.
+    asked. `losses`: (n,) what the objective said of the records of the release.
     """
     objective = getattr(compiled.objective, "inner", compiled.objective)
     if type(objective).__module__.startswith("anonymip.") and not hasattr(objective, "function"):

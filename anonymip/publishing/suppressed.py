@@ -10,7 +10,7 @@ from anonymip.assignments import SUPPRESSED, Cover
 from anonymip.errors import InputError, NoSolution, argument
 from anonymip.problem import Problem
 from anonymip.recodings.patterns import PatternGuided
-from anonymip.recodings.suppression import MaySuppress
+from anonymip.recodings.recoding import MaySuppress
 from anonymip.runtime.arrays import Flags, Ints
 from anonymip.solution import MANY_SUPPRESSED, Solution
 

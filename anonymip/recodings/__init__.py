@@ -7,8 +7,8 @@ from anonymip.recodings.freeform import KConcealment as KConcealment
 from anonymip.recodings.freeform import KOne as KOne
 from anonymip.recodings.freeform import OneK as OneK
 from anonymip.recodings.full_domain import FullDomain as FullDomain
-from anonymip.recodings.masks import Mask as Mask
 from anonymip.recodings.pattern_levels import PatternLevels as PatternLevels
+from anonymip.recodings.patterns import Mask as Mask
 from anonymip.recodings.patterns import PatternGuided as PatternGuided
 from anonymip.recodings.recoding import Recoding as Recoding
 from anonymip.recodings.recoding import SizeLimit as SizeLimit

@@ -9,11 +9,16 @@ import numpy as np
 
 from anonymip.assignments import SUPPRESSED, Assignment, Classes, Description
 from anonymip.errors import InvalidAssignment
-from anonymip.recodings.recoding import ProblemView, SizeLimit, as_kind
+from anonymip.recodings.recoding import (
+    PricedSuppression,
+    ProblemView,
+    SizeLimit,
+    as_kind,
+    check_suppressed,
+)
 from anonymip.recodings.rows import describe_sets, starred_elsewhere
 from anonymip.recodings.rules.diversity import Units
 from anonymip.recodings.rules.limits import check_limits
-from anonymip.recodings.suppression import PricedSuppression, check_suppressed
 
 
 def check_classes(problem: ProblemView, classes: Classes, told: str) -> None:

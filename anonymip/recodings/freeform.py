@@ -24,13 +24,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from anonymip.assignments import SUPPRESSED, Assignment, Cover, Description
+from anonymip.assignments import SUPPRESSED, Assignment, Cover, Description, by_size
 from anonymip.errors import InputError, InvalidAssignment, argument, is_number
 from anonymip.graphs import effective_sizes
-from anonymip.recodings.recoding import ProblemView, SizeLimit, as_kind
+from anonymip.recodings.recoding import (
+    PricedSuppression,
+    ProblemView,
+    SizeLimit,
+    as_kind,
+    check_suppressed,
+)
 from anonymip.recodings.rows import describe_sets, starred_elsewhere
 from anonymip.recodings.rules.limits import check_limits
-from anonymip.recodings.suppression import PricedSuppression, check_suppressed
 from anonymip.runtime.arrays import Ints
 
 
@@ -38,8 +43,7 @@ def checked_cover(problem: ProblemView, assignment: Assignment, suppression: boo
     """Return the assignment if it is a cover of the table that obeys what binds every cover.
 
     Every record lies in its own set, but for those suppressed where that is allowed; every set has
-    the diversity asked for, the cells keep the limits. Raises InvalidAssignment naming a record and
-    the rule that it breaks.
+    the diversity asked for, the cells keep the limits.
     """
     cover = as_kind(Cover, assignment, problem.microdata)
     own = np.zeros(cover.n, np.bool_)
@@ -50,10 +54,8 @@ def checked_cover(problem: ProblemView, assignment: Assignment, suppression: boo
         raise InvalidAssignment(int(np.argmin(own)), "does not lie in its own set")
     if problem.diversity is not None:
         sensitive = problem.microdata.sensitive_codes
-        for size in np.unique(cover.sizes):
-            records = np.flatnonzero(cover.sizes == size)
-            at = cover.start[records][:, None] + np.arange(size)
-            met = problem.diversity.met_by(sensitive[cover.members[at]])
+        for records, places in by_size(cover.start):
+            met = problem.diversity.met_by(sensitive[cover.members[places]])
             if not met.all():
                 raise InvalidAssignment(
                     int(records[np.argmin(met)]), f"covers a set without the {problem.diversity}"
@@ -64,10 +66,7 @@ def checked_cover(problem: ProblemView, assignment: Assignment, suppression: boo
 
 
 def describe_sets_of(problem: ProblemView, assignment: Assignment) -> Description:
-    """Return what is published: the tight range, set or node of each record's set.
-
-    Raises InvalidAssignment if the assignment is no cover.
-    """
+    """Return what is published: the tight range, set or node of each record's set."""
     cover = as_kind(Cover, assignment, problem.microdata)
     filled = cover.sizes > 0
     if filled.all():

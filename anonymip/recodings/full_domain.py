@@ -12,9 +12,14 @@ from numpy.typing import NDArray
 from anonymip.assignments import Assignment, Classes, Description, Levels
 from anonymip.errors import InputError, InvalidAssignment, UnsupportedObjective
 from anonymip.instances.microdata import Microdata
-from anonymip.recodings.recoding import ProblemView, SizeLimit, as_kind
+from anonymip.recodings.recoding import (
+    MaySuppress,
+    ProblemView,
+    SizeLimit,
+    as_kind,
+    check_suppressed,
+)
 from anonymip.recodings.rows import STAR, describe_levels, equal_rows, level_maps
-from anonymip.recodings.suppression import MaySuppress, check_suppressed
 from anonymip.runtime.arrays import Codes, Flags
 
 

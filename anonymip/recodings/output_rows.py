@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, NoReturn, Protocol
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,20 +12,12 @@ from anonymip.errors import InputError, NoSolution, argument
 from anonymip.instances.microdata import RowTypes
 from anonymip.objectives.star_costs import pattern_costs
 from anonymip.recodings.patterns import PatternGuided
-from anonymip.recodings.recoding import ProblemView, Recoding
+from anonymip.recodings.recoding import ProblemView
 from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.kernels import kernel
 
 MAX_PAIRS = 50_000_000  # row types times patterns that are held at once
 _DECIMALS = 6  # decimals that costs may have for losses to lie on a grid
-
-
-class AskedProblem(ProblemView, Protocol):
-    """A problem with its recoding."""
-
-    @property
-    def recoding(self) -> Recoding:
-        """Which releases are allowed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +41,8 @@ class OutputRows:
         return len(self.pattern_of)
 
 
-def recoding_of(problem: AskedProblem) -> PatternGuided:
-    """Return the problem's recoding, which must be one of patterns.
-
-    Raises InputError if it is another.
-    """
+def recoding_of(problem: ProblemView) -> PatternGuided:
+    """Return the problem's recoding, which must be one of patterns."""
     recoding = problem.recoding
     if not isinstance(recoding, PatternGuided):
         raise InputError(
@@ -64,17 +53,14 @@ def recoding_of(problem: AskedProblem) -> PatternGuided:
 
 
 class PricedPatterns(NamedTuple):
-    """The (p, m) patterns of a problem, true for stars, and what a record costs.
+    """The patterns of a problem and what a record costs."""
 
-    `costs` (p,) under each; `price` suppressed as a whole, infinite where that is not allowed.
-    """
-
-    stars: Flags
-    costs: Floats
-    price: float
+    stars: Flags  # (p, m), true for stars
+    costs: Floats  # (p,) under each
+    price: float  # suppressed as a whole; infinite where that is not allowed
 
 
-def priced_patterns(problem: AskedProblem) -> PricedPatterns:
+def priced_patterns(problem: ProblemView) -> PricedPatterns:
     """Return the patterns with their costs; errors are those of :func:`output_rows`."""
     recoding, compiled = recoding_of(problem), problem.compiled
     stars = recoding.stars(problem)
@@ -90,11 +76,8 @@ def grid_of(losses: Floats) -> int:
     return 0
 
 
-def refuse_unshared(problem: AskedProblem, record: int, count: int = 1) -> NoReturn:
-    """Refuse a problem with a record that can share no row. Raises NoSolution always.
-
-    `count`: of how many such records it is one.
-    """
+def refuse_unshared(problem: ProblemView, record: int, count: int = 1) -> NoReturn:
+    """Refuse a problem with a record, one of so many, that can share no row."""
     one, more = f"record {record} shares no row", "suppression"
     if recoding_of(problem).suppression:
         one, more = f"{count:,} records share no row", "more suppressed records"
@@ -104,10 +87,10 @@ def refuse_unshared(problem: AskedProblem, record: int, count: int = 1) -> NoRet
     )
 
 
-def refuse_isolated(problem: AskedProblem) -> None:
+def refuse_isolated(problem: ProblemView) -> None:
     """Refuse a problem where more records can share no row than may be suppressed.
 
-    Raises NoSolution naming one. Complexity: O(t p m) for t row types and p patterns.
+    Complexity: O(t p m) for t row types and p patterns.
     """
     types = problem.microdata.row_types()
     codes = np.ascontiguousarray(problem.microdata.codes[types.first])
@@ -122,7 +105,7 @@ def refuse_isolated(problem: AskedProblem) -> None:
         refuse_unshared(problem, int(records[0]), len(records))
 
 
-def output_rows(problem: AskedProblem, *, least: int | None = None) -> OutputRows:
+def output_rows(problem: ProblemView, *, least: int | None = None) -> OutputRows:
     """Return all output rows that at least k records may be published as.
 
     `problem`: with patterns as its recoding. `least`: another number than k. Complexity: O(t p m)

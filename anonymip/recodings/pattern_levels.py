@@ -13,7 +13,7 @@ from anonymip.errors import InputError, InvalidAssignment
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.star_costs import level_costs
 from anonymip.recodings.equivalence import EquivalenceClasses
-from anonymip.recodings.masks import Mask
+from anonymip.recodings.patterns import Mask
 from anonymip.recodings.recoding import ProblemView, SizeLimit, as_kind
 from anonymip.recodings.rows import LevelMap, describe_levels, level_maps
 from anonymip.runtime.arrays import Codes, Flags, Ints

@@ -18,15 +18,11 @@ from anonymip.recodings.recoding import Recoding
 #: Built-in recodings by name.
 RECODINGS: MappingProxyType[str, Callable[..., Recoding]] = MappingProxyType(
     {
-        "classes": EquivalenceClasses,
-        "freeform": Freeform,
-        "one-k": OneK,
-        "k-one": KOne,
-        "k-k": KK,
-        "k-concealment": KConcealment,
-        "pattern": PatternGuided,
-        "pattern-levels": PatternLevels,
-        "full-domain": FullDomain,
+        one.name: one
+        for one in (
+            *(EquivalenceClasses, Freeform, OneK, KOne, KK, KConcealment),
+            *(PatternGuided, PatternLevels, FullDomain),
+        )
     }
 )
 #: Those that publish every record by a set of its own.
@@ -39,12 +35,7 @@ _MEMBERS = tuple(name for name in vars(Recoding) if not name.startswith("_"))
 
 
 def find_recoding(name: str, *, suppression: bool = False) -> Recoding:
-    """Return the recoding of a name.
-
-    `name`: of a built-in recoding, or of one that an installed package registers. `suppression`:
-    whether whole records may be suppressed. Raises InputError if there is none, its package cannot
-    be used, or it does not suppress records.
-    """
+    """Return the recoding of a name: a built-in one, or one that an installed package registers."""
     make = RECODINGS.get(name) or _OUTSIDE.find(name)
     if make is None:
         # Packages that register some are imported to name them.
@@ -61,10 +52,7 @@ def find_recoding(name: str, *, suppression: bool = False) -> Recoding:
 
 
 def as_recoding(given: object) -> Recoding:
-    """Return a recoding, or the one that a name means.
-
-    Raises InputError if there is none of that name, or it is no recoding.
-    """
+    """Return a recoding, or the one that a name means."""
     if isinstance(given, str):
         return find_recoding(given)
     if isinstance(given, type) or not hasattr(given, "name"):

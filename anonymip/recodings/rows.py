@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anonymip.assignments import SUPPRESSED, CellSets, Classes, Description
+from anonymip.assignments import SUPPRESSED, CellSets, Classes, Description, by_size
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.microdata import Microdata
 from anonymip.runtime.arrays import Codes, Flags, Ints
@@ -94,8 +94,7 @@ def _sorted_within(codes: Codes, start: Ints) -> Codes:
     if len(distinct) > _SIZES:
         return codes[np.lexsort((codes, np.repeat(np.arange(len(sizes)), sizes)))]
     values = np.empty_like(codes)
-    for size in distinct:
-        places = start[:-1][sizes == size][:, None] + np.arange(size)
+    for _, places in by_size(start):
         values[places] = np.sort(codes[places], axis=1)
     return values
 
@@ -145,15 +144,13 @@ STAR = -1  # the cell of a star
 
 @dataclass(frozen=True, eq=False)
 class LevelMap:
-    """The cells of an attribute at each of its levels.
+    """The cells of an attribute at each of its levels."""
 
-    `cells`: (levels, L) int32, what each of L observed values is published as at each level: a node
-    of the hierarchy; without one the value itself at level 0, a star (-1) at level 1. `nested`:
-    whether values with one cell at a level have one at every level above it too. Paths of equal
-    length whose groups each keep to one level are nested; padding may break it.
-    """
-
+    #: (levels, L) what each of L observed values is published as: a node of the hierarchy; without
+    #: one the value itself at level 0, a star (-1) at level 1.
     cells: Codes
+    #: Whether values with one cell at a level have one at every level above it too. Paths of equal
+    #: length whose groups each keep to one level are nested; padding may break it.
     nested: bool
 
     @classmethod
@@ -162,7 +159,7 @@ class LevelMap:
 
         With a hierarchy level l of a value is the l-th label of its path, as the path is given:
         padded labels stand where they stand, and a path that is too short ends in the root.
-        `attribute`: its position. Complexity: O(values of the hierarchy times its height).
+        Complexity: O(values of the hierarchy times its height).
         """
         values = len(microdata.levels[attribute])
         hierarchy = microdata.attributes[attribute].hierarchy

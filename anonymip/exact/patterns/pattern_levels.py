@@ -20,9 +20,8 @@ from anonymip.instances.microdata import Microdata
 from anonymip.objectives.losses.penalties import Suppressions
 from anonymip.objectives.star_costs import level_costs
 from anonymip.problem import Problem
-from anonymip.recodings.masks import Mask
 from anonymip.recodings.pattern_levels import PatternLevels
-from anonymip.recodings.patterns import PatternGuided
+from anonymip.recodings.patterns import Mask, PatternGuided
 from anonymip.recodings.rows import level_maps
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch

@@ -18,8 +18,8 @@ from anonymip.objectives import MembersObjective, Objective, Suppressions, load_
 from anonymip.problem import Problem
 from anonymip.recodings import Apart, Cap, Diversity, Limit, PatternLevels, Recoding
 from anonymip.recodings.patterns import read_mask_section
+from anonymip.recodings.recoding import OF_SUPPRESSION
 from anonymip.recodings.registry import RECODINGS, find_recoding
-from anonymip.recodings.suppression import OF_SUPPRESSION
 from anonymip.solvers import SolverOptions, refuse_unknown_solver
 
 

@@ -24,7 +24,7 @@ from anonymip.errors import InputError, NoSolution
 from anonymip.heuristics.growing.outliers import without_outliers
 from anonymip.heuristics.growing.repair import rehomed
 from anonymip.problem import Problem
-from anonymip.recodings.suppression import PricedSuppression
+from anonymip.recodings.recoding import PricedSuppression
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Bound, Solution, retold
 

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from anonymip.errors import InputError, argument, did_you_mean
-from anonymip.instances.hierarchies.hierarchy import Hierarchy, read_hierarchy
+from anonymip.instances.hierarchies.hierarchy import (
+    Hierarchy,
+    read_hierarchy,
+    refuse_unknown_keys,
+)
 
 _SIDES = ("right", "left")
 
@@ -116,18 +120,10 @@ class CodeRule:
 
 
 def rule_of_codes(given: Mapping[str, Any], folder: Any) -> CodeRule:
-    """Return the rule that a table of a schema with ``mask`` or ``separator`` means.
-
-    `folder`: what names of files are relative to. Raises InputError if it means none.
-    """
+    """Return the rule that a table of a schema with ``mask`` or ``separator`` means."""
     known = {"mask": {"mask", "keep", "root"}, "separator": {"separator", "above", "root"}}
     kind = "mask" if "mask" in given else "separator"
-    unknown = sorted(set(given) - known[kind])
-    if unknown:
-        raise InputError(
-            f"a hierarchy of codes by {kind} has no {unknown[0]!r}",
-            remedy=f"Known are {', '.join(sorted(known[kind]))}",
-        )
+    refuse_unknown_keys(given, f"codes by {kind}", known[kind])
     for key in ("mask", "separator", "above", "root"):
         if not isinstance(given.get(key, ""), str):
             raise InputError(f"{key} of a hierarchy is no text", remedy=f'Write {key} = "..."')

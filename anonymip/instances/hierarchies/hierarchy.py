@@ -14,10 +14,11 @@ from itertools import pairwise
 from math import floor
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from anonymip.errors import InputError, within
 from anonymip.instances.hierarchies.tree import Tree
+from anonymip.instances.scale import Scale, Unit, units_around
 from anonymip.instances.table_format import reading_name
 
 _EXAMPLE = 'Write {"Europe": {"North": ["SE", "NO"], "South": ["IT"]}, "Asia": ["JP"]}'
@@ -29,12 +30,6 @@ class _WrongLine(InputError):
 
     number = 0
     what = ""
-
-
-def _wrong_line(number: int, what: str, remedy: str, value: object = None) -> _WrongLine:
-    error = _WrongLine(f"hierarchy line {number} {what}", remedy=remedy, value=value)
-    error.number, error.what = number, what
-    return error
 
 
 @dataclass(frozen=True)
@@ -76,25 +71,13 @@ class Hierarchy:
         root = paths[0][-1] if paths[0] else ""
         seen: set[str] = set()
         for number, path in enumerate(paths, start=1):
-            if len(path) < 2:
-                raise _wrong_line(
-                    number,
-                    "has fewer than two levels",
-                    "Give the value, its generalizations and the root",
-                )
-            if path[0] in seen:
-                raise _wrong_line(
-                    number, "repeats a value of an earlier line", "Give each value once", path[0]
-                )
-            if path[-1] != root:
-                raise _wrong_line(
-                    number,
-                    "does not end in the root of the first line",
-                    "End every path in the same root, for example *",
-                    path[-1],
-                )
+            fault = self._fault_of(path, root, seen)
+            if fault is not None:
+                what, remedy, value = fault
+                error = _WrongLine(f"hierarchy line {number} {what}", remedy=remedy, value=value)
+                error.number, error.what = number, what
+                raise error
             seen.add(path[0])
-            self._add_path(number, path)
         for inner in set(self._parents.values()):
             if inner in seen:
                 raise InputError(
@@ -103,22 +86,27 @@ class Hierarchy:
                     value=inner,
                 )
 
-    def _add_path(self, number: int, path: tuple[str, ...]) -> None:
+    def _fault_of(
+        self, path: tuple[str, ...], root: str, seen: AnySet[str]
+    ) -> tuple[str, str, str | None] | None:
+        """Add a path to the parents; return what is wrong with it, the remedy and the label."""
+        if len(path) < 2:
+            remedy = "Give the value, its generalizations and the root"
+            return "has fewer than two levels", remedy, None
+        if path[0] in seen:
+            return "repeats a value of an earlier line", "Give each value once", path[0]
+        if path[-1] != root:
+            remedy = "End every path in the same root, for example *"
+            return "does not end in the root of the first line", remedy, path[-1]
         nodes = [label for at, label in enumerate(path) if at == 0 or path[at - 1] != label]
         if len(set(nodes)) < len(nodes):
-            raise _wrong_line(
-                number,
-                "comes back to an earlier level: the nesting is cyclic",
-                "A value generalizes step by step up to the root",
-            )
+            what = "comes back to an earlier level: the nesting is cyclic"
+            return what, "A value generalizes step by step up to the root", None
         for child, parent in pairwise(nodes):
             if self._parents.setdefault(child, parent) != parent:
-                raise _wrong_line(
-                    number,
-                    "has a node with two different parents",
-                    "A node must lie under the same group wherever it occurs",
-                    child,
-                )
+                remedy = "A node must lie under the same group wherever it occurs"
+                return "has a node with two different parents", remedy, child
+        return None
 
     @classmethod
     def from_groups(cls, groups: object, *, root: str = "*") -> Hierarchy:
@@ -245,6 +233,42 @@ class Hierarchy:
     def height(self) -> int:
         """Number of generalization levels above the values; the longest path counts."""
         return max(len(path) for path in self.paths) - 1
+
+
+_MOST = 1_000_000  # values of a domain: a hundred years have 36,525 days
+
+
+class Calendar(Hierarchy):
+    """The hierarchy of dates: from the precision of a column over coarser units to the root."""
+
+    @classmethod
+    def of(
+        cls,
+        scale: Scale,
+        ends: tuple[float, float] | None,
+        others: Sequence[str] = (),
+        *,
+        observed: bool = False,
+    ) -> Calendar:
+        """Return the hierarchy of all units of a domain.
+
+        What lies in an open group is one value, right below the root. `ends`: numbers of the first
+        and the last unit; None where there are no dates. `others`: values that are no dates and lie
+        below the root: what stands for missing ones. Complexity: O(units).
+        """
+        first, last = (0, -1) if ends is None else map(int, ends)
+        if last - first >= _MOST:
+            raise InputError(
+                f"a domain of dates has more than {_MOST:,} units",
+                remedy="Declare a narrower domain, or a coarser precision",
+            )
+        paths = []
+        for number in range(first, last + 1):
+            label = scale.text(number, number, str)
+            units = units_around(number, cast(Unit, scale.precision))
+            paths.append([*(units if label == units[0] else [label] * len(units)), "*"])
+        depth = max(map(len, paths), default=2) - 1
+        return cls([*paths, *([one] * depth + ["*"] for one in others)], observed=observed)
 
 
 def read_hierarchy(
@@ -398,14 +422,13 @@ def _values(groups: object, above: tuple[str, ...]) -> Iterator[tuple[str, tuple
             f"the group {_name(above)} is no list of values but a {type(groups).__name__}",
             remedy=_EXAMPLE,
         )
-    if isinstance(groups, Mapping):
-        members: Iterable[object] = groups
-    else:
-        # A set has no order of its own, and equal calls shall give equal hierarchies.
-        members = sorted(groups, key=str) if isinstance(groups, AnySet) else list(groups)
-    empty = True
+    # A set has no order of its own, and equal calls shall give equal hierarchies.
+    members = sorted(groups, key=str) if isinstance(groups, AnySet) else list(groups)
+    if not members:
+        raise InputError(
+            f"the group {_name(above)} is empty", remedy="Give its values, or leave it out"
+        )
     for member in members:
-        empty = False
         if isinstance(groups, Mapping):
             if str(member) in above:
                 raise InputError(
@@ -420,10 +443,6 @@ def _values(groups: object, above: tuple[str, ...]) -> Iterator[tuple[str, tuple
             )
         else:
             yield str(member), above
-    if empty:
-        raise InputError(
-            f"the group {_name(above)} is empty", remedy="Give its values, or leave it out"
-        )
 
 
 def _name(above: Iterable[str]) -> str:
@@ -432,7 +451,6 @@ def _name(above: Iterable[str]) -> str:
 
 
 _KEYS = {"groups": {"groups", "root"}, "bands": {"bands", "domain", "origin", "root"}}
-_MOST = 1_000_000  # values of a domain that is given by its ends
 
 
 def declared_hierarchy(given: object, folder: Path, column: str | None = None) -> Hierarchy:
@@ -453,12 +471,7 @@ def declared_hierarchy(given: object, folder: Path, column: str | None = None) -
             'domain = [0, 99]}, {mask = "right"} or {separator = "."}',
         )
     kind = "groups" if "groups" in given else "bands"
-    unknown = sorted(set(given) - _KEYS[kind])
-    if unknown:
-        raise InputError(
-            f"a hierarchy of {kind} has no {unknown[0]!r}",
-            remedy=f"Known are {', '.join(sorted(_KEYS[kind]))}",
-        )
+    refuse_unknown_keys(given, kind, _KEYS[kind])
     root = given.get("root", "*")
     if not isinstance(root, str) or not root:
         raise InputError("the root of the hierarchy is no text", remedy='Write root = "*"')
@@ -467,6 +480,16 @@ def declared_hierarchy(given: object, folder: Path, column: str | None = None) -
     return Hierarchy.from_bands(
         _whole_numbers(given), given["bands"], origin=given.get("origin", 0), root=root
     )
+
+
+def refuse_unknown_keys(given: Mapping[str, Any], kind: str, known: AnySet[str]) -> None:
+    """Refuse what a hierarchy of a kind does not have."""
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise InputError(
+            f"a hierarchy of {kind} has no {unknown[0]!r}",
+            remedy=f"Known are {', '.join(sorted(known))}",
+        )
 
 
 def _whole_numbers(given: Mapping[str, Any]) -> range:

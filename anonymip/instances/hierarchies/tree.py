@@ -17,25 +17,18 @@ class Tree:
     """The nodes of a hierarchy, leaves first, in depth-first order of the leaves.
 
     The leaves below a node are consecutive, so the lowest common ancestor of a set of leaves is
-    that of its first and its last one: a node behaves like a range of leaves. `labels`: (nodes,)
-    label of each node. `parent`: (nodes,) int32, -1 for the root. `level`: (nodes,) int64, 0 for
-    leaves: the lowest level at which all values below the node agree. `first, last`: (nodes,)
-    int32, the first and the last leaf below the node.
+    that of its first and its last one: a node behaves like a range of leaves.
     """
 
     labels: tuple[str, ...]
-    parent: Codes
-    level: Ints
-    first: Codes
+    parent: Codes  # (nodes,), -1 for the root
+    level: Ints  # (nodes,) the lowest at which all values below the node agree; 0 for leaves
+    first: Codes  # (nodes,) the first and the last leaf below the node
     last: Codes
 
     @classmethod
     def of_paths(cls, paths: Sequence[Sequence[str]], parents: Mapping[str, str]) -> Tree:
-        """Return the arrays of a hierarchy.
-
-        `paths`: from each value to the root. `parents`: parent of every node but the root.
-        Complexity: linear in the paths.
-        """
+        """Return the arrays of a hierarchy. Complexity: linear in the paths."""
         children: dict[str, list[str]] = {}
         level: dict[str, int] = {}
         for path in paths:

@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -83,10 +84,7 @@ class LibraryEntry:
         return max(0.0, (self.loss - self.bound) / self.loss) if self.loss else 0.0
 
     def rows_of(self, whole: Microdata) -> Microdata:
-        """Return the rows of the table that the entry is about.
-
-        Raises InputError if they are not those that the figures are of.
-        """
+        """Return the rows of the table that the entry is about; others are refused."""
         part = whole
         if self.permutation is not None:
             order = np.random.default_rng(self.permutation).permutation(whole.n)
@@ -129,19 +127,14 @@ def families() -> list[Path]:
 
 
 def find_entry(name: str) -> LibraryEntry:
-    """Return the entry of a name, with or without ``library:`` before it.
-
-    Raises InputError if there is none.
-    """
-    found = library().get(name.removeprefix(PREFIX))
-    if found is None:
+    """Return the entry of a name, with or without ``library:`` before it."""
+    name = name.removeprefix(PREFIX)
+    if name not in library():
         raise InputError(
-            f"the library has no entry {name.removeprefix(PREFIX)!r}",
-            remedy=did_you_mean(
-                name.removeprefix(PREFIX), library(), "'anonymip leaderboard --known' lists all"
-            ),
+            f"the library has no entry {name!r}",
+            remedy=did_you_mean(name, library(), "'anonymip leaderboard --known' lists all"),
         )
-    return found
+    return library()[name]
 
 
 def release_file(name: str) -> Path:
@@ -195,11 +188,8 @@ def stage_entries(entries: Iterable[LibraryEntry], outputs: Outputs) -> None:
 
 def family_text(file: Path, entries: Iterable[LibraryEntry]) -> str:
     """Return what a family's file holds with these entries; its first comments stay."""
-    lines = []
-    for line in file.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            break
-        lines.append(line)
+    before = file.read_text(encoding="utf-8").splitlines()
+    lines = list(takewhile(lambda line: line.startswith("#"), before))
     for entry in entries:
         lines += ["", "[[entry]]"]
         for given in fields(entry):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 from anonymip.errors import InputError
 from anonymip.files import user_cache, writing
@@ -30,12 +31,11 @@ class PublicFile:
     made: tuple[str, str, Callable[[str], str]]
 
 
-@dataclass(frozen=True)
-class Fetched:
-    """What :func:`fetch` has put where. `source`: of the data. `files`: that are there now."""
+class Fetched(NamedTuple):
+    """What :func:`fetch` has put where."""
 
     source: PublicFile
-    files: tuple[Path, ...]
+    files: tuple[Path, ...]  # that are there now
 
 
 def _complete_adult(text: str) -> str:
@@ -80,8 +80,7 @@ def fetch(name: str, *, address: str | None = None) -> Fetched:
     """Fetch public data into the user's cache; what is there already is not fetched again.
 
     `name`: one of :data:`PUBLIC`. `address`: of a mirror; None for the place of publication. The
-    file must be the same, byte by byte. Raises InputError if there are no such data, they cannot be
-    had, or they are not the file that is expected.
+    file must be the same, byte by byte.
     """
     source = PUBLIC.get(name)
     if source is None:
@@ -111,10 +110,7 @@ def _keep(file: Path, content: bytes, *, public: bool) -> None:
 
 
 def _download(source: PublicFile, address: str, place: Path) -> bytes:
-    """Return the published file. Who serves it may send without end: no more is read than it has.
-
-    `place`: where it would be kept, for messages.
-    """
+    """Return the published file. A server may send without end: no more is read than it has."""
     # Commands that fetch nothing need not load what downloads.
     import requests
 

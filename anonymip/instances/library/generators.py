@@ -173,9 +173,15 @@ def census(n: int, m: int = 8, seed: int = 0, *, mixed: bool = False) -> Microda
     >>> census(100, 4).names
     ('SEX', 'AGE', 'MARST', 'RACE')
     """
-    _check_arguments(n, m, seed)
-    workers = _entries("workers")
-    entries = (workers if m <= len(workers) else _entries("extended"))[:m]
+    workers, extended = _entries("workers"), _entries("extended")
+    if n < 1:
+        raise InputError(f"n is {n}", remedy="Ask for at least one record")
+    if not 1 <= m <= len(extended):
+        remedy = f"The generator knows 1 to {len(extended)} attributes"
+        raise InputError(f"m is {m}", remedy=remedy)
+    if seed < 0:
+        raise InputError(f"seed is {seed}", remedy="A seed is a whole number of at least 0")
+    entries = (workers if m <= len(workers) else extended)[:m]
     rng = np.random.default_rng(seed)
     factors = {name: rng.standard_normal(n) for name in _FACTORS}
     table = {one["name"]: _drawn(one, factors, rng) for one in entries}
@@ -183,13 +189,3 @@ def census(n: int, m: int = 8, seed: int = 0, *, mixed: bool = False) -> Microda
         # Code = grade + 3, and nobody has finished more grades than years since the age of six.
         table["HIGRADE"] = np.minimum(table["HIGRADE"], table["AGE"] - 3)
     return Microdata(pd.DataFrame(table), tuple(_attribute(one, mixed) for one in entries))
-
-
-def _check_arguments(n: int, m: int, seed: int) -> None:
-    if n < 1:
-        raise InputError(f"n is {n}", remedy="Ask for at least one record")
-    most = len(_entries("extended"))
-    if not 1 <= m <= most:
-        raise InputError(f"m is {m}", remedy=f"The generator knows 1 to {most} attributes")
-    if seed < 0:
-        raise InputError(f"seed is {seed}", remedy="A seed is a whole number of at least 0")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from anonymip.assignments import SUPPRESSED, Assignment, Classes, Cover, Description
+from anonymip.assignments import SUPPRESSED, Assignment, Classes, Cover, Description, by_size
 from anonymip.errors import AnonymipError, UnsupportedObjective, did_you_mean
 from anonymip.instances.domains import Domains
 from anonymip.instances.microdata import Microdata
@@ -264,10 +264,7 @@ class CompiledObjective:
         return losses * rows.shape[1] if self.aggregate == "sum" else losses
 
     def losses_of(self, description: Description, assignment: Assignment | None = None) -> Floats:
-        """Return (n,) losses of the records of a release.
-
-        Raises UnsupportedObjective if the loss looks at members and there are no classes.
-        """
+        """Return (n,) losses of the records of a release; one of members needs its classes."""
         if self.tier != "members":
             return self.record_losses(cells_of(description))
         if assignment is None:
@@ -277,11 +274,9 @@ class CompiledObjective:
         losses = np.full(assignment.n, np.nan)
         if isinstance(assignment, Cover):
             losses[assignment.sizes == 0] = self.suppression_price
-            for size in np.unique(assignment.sizes[assignment.sizes > 0]):
-                at = np.flatnonzero(assignment.sizes == size)
-                places = assignment.start[at][:, None] + np.arange(size)
+            for records, places in by_size(assignment.start):
                 rows = assignment.members[places].astype(np.int64)
-                losses[at] = self.class_losses(rows) / size
+                losses[records] = self.class_losses(rows) / rows.shape[1]
             return losses
         if not isinstance(assignment, Classes):
             raise UnsupportedObjective(

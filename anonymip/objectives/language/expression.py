@@ -27,15 +27,11 @@ _ELEMENTWISE_FUNCTIONS = (np.where, np.clip)
 
 @dataclass(frozen=True)
 class Nonlinear:
-    """A multiple of an element-wise function of expressions.
-
-    `factor`: the multiple. `function`: element-wise NumPy function. `arguments`: expressions and
-    numbers.
-    """
+    """A multiple of an element-wise NumPy function of expressions."""
 
     factor: float
     function: Callable[..., Any]
-    arguments: tuple[Any, ...]
+    arguments: tuple[Any, ...]  # expressions and numbers
 
     def basis(self) -> frozenset[Basis]:
         """Return all that the term depends on."""
@@ -66,14 +62,10 @@ def _operator(function: Callable[..., Any], *, turned: bool = False) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """A loss as a function of one published record.
-
-    `constant`: its constant part. `linear`: coefficient of each basis element. `terms`: non-linear
-    terms.
-    """
+    """A loss as a function of one published record."""
 
     constant: float
-    linear: Mapping[Basis, float]
+    linear: Mapping[Basis, float]  # coefficients
     terms: tuple[Nonlinear, ...] = ()
 
     __hash__ = None  # type: ignore[assignment]

@@ -21,16 +21,12 @@ _RESIDUE = 1e-14  # share of the largest value of a factor that rounding may put
 
 
 class Course(NamedTuple):
-    """How a part of a loss goes when the cells of a record grow.
+    """How a part of a loss goes when the cells of a record grow."""
 
-    `low, high`: between which numbers it lies. `rises`: never falls. `falls`: never rises; what
-    does both is constant.
-    """
-
-    low: float
+    low: float  # between which numbers it lies
     high: float
-    rises: bool
-    falls: bool
+    rises: bool  # never falls
+    falls: bool  # never rises; what does both is constant
 
     def times(self, factor: float) -> Course:
         """Return the course of a multiple."""

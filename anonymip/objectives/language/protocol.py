@@ -148,7 +148,30 @@ class _OfFunction:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reduced(self, sys._getframe(1).f_globals)
+        """Return what a pickle keeps: the function's name, where it is of a module.
+
+        The decorated function stands under its own name no more, so that pickle itself would not
+        find it; who unpickles imports the objective. Raises InputError if no import finds it, and
+        what pickles keeps functions by name.
+        """
+        function, whole = self.function, (type(self), tuple(vars(self).values()))
+        # cloudpickle, which joblib and notebooks use, takes functions as they are.
+        by_value = "cloudpickle" in str(sys._getframe(1).f_globals.get("__name__"))
+        if by_value or not isinstance(function, FunctionType):
+            return whole
+        module, name = function.__module__, function.__qualname__
+        # Another process has another main module, and none that a file was executed as.
+        if module != "__main__" and PathFinder.find_spec(module.partition(".")[0]) is not None:
+            found = _found(module, name)
+            if found is function:
+                return whole
+            if found == self:
+                return _imported, (module, name)
+        raise InputError(
+            f"the objective {self.name!r} is a function that no import finds, and cannot be "
+            "pickled",
+            remedy="Define it at the top level of a module of its own, or pickle with cloudpickle",
+        )
 
 
 @dataclass(frozen=True)
@@ -173,34 +196,6 @@ class FunctionOfMembers(_OfFunction, MembersObjective):
     def class_cost(self, members: Members) -> Any:
         """Call the function."""
         return self.function(members)
-
-
-def _reduced(objective: _OfFunction, caller: dict[str, Any]) -> tuple[Any, ...]:
-    """Return what a pickle keeps of an objective: its function's name, where it is of a module.
-
-    The decorated function stands under its own name no more, so that pickle itself would not find
-    it; who unpickles imports the objective. Raises InputError if no import finds the function, and
-    what pickles keeps functions by name.
-    """
-    function = objective.function
-    whole = (type(objective), tuple(vars(objective).values()))
-    # cloudpickle, which joblib and notebooks use, takes functions as they are.
-    by_value = "cloudpickle" in str(caller.get("__name__"))
-    if by_value or not isinstance(function, FunctionType):
-        return whole
-    module, name = function.__module__, function.__qualname__
-    # Another process has another main module, and none that a file was executed as.
-    if module != "__main__" and PathFinder.find_spec(module.partition(".")[0]) is not None:
-        found = _found(module, name)
-        if found is function:
-            return whole
-        if found == objective:
-            return _imported, (module, name)
-    raise InputError(
-        f"the objective {objective.name!r} is a function that no import finds, and cannot be "
-        "pickled",
-        remedy="Define it at the top level of a module of its own, or pickle with cloudpickle",
-    )
 
 
 def _found(module: str, name: str) -> Any:

@@ -57,27 +57,15 @@ def _feature(names: tuple[str, ...], read: Callable[[int], Any]) -> Feature:
 class Record:
     """What is published for a record; the argument of every objective function.
 
-    Attributes
-    ----------
-    attributes : tuple of str
-        Names of the quasi-identifiers.
-    width : Feature
-        Published range over domain range, 0 to 1 (numeric attributes).
-    lower, upper : Feature
-        Ends of the published range (numeric attributes).
-    distinct : Feature
-        Number of published values (sets, ranges of whole numbers, values below a node).
-    level : Feature
-        Level of the published node, 0 for an exact value (hierarchical attributes).
-    height : Feature
-        Level of the root (hierarchical attributes).
-    spread : Feature
-        Normalised certainty penalty of any kind: the width of a numeric attribute, (count - 1) /
-        (domain size - 1) of any other, 1 if suppressed.
-    suppressed : Feature
-        1 where the cell is a star, else 0.
-    weight, domain_size, kind : Feature
-        Constants of the attribute.
+    `attributes` are the names of the quasi-identifiers, all else is read by one of these:
+
+    - `width`: published range over domain range, 0 to 1; `lower, upper`: its ends (numeric);
+    - `distinct`: number of values (sets, ranges of whole numbers, values below a node);
+    - `level`: of the published node, 0 for an exact value; `height`: of the root (hierarchical);
+    - `spread`: normalised certainty penalty of any kind: the width of a numeric attribute,
+      (count - 1) / (domain size - 1) of any other, 1 if suppressed;
+    - `suppressed`: 1 where the cell is a star, else 0;
+    - `weight, domain_size, kind`: constants of the attribute.
     """
 
     def __init__(self, domains: Domains, cells: CellBatch | SymbolicCells) -> None:
@@ -227,12 +215,9 @@ class CellBatch:
 
 @dataclass(frozen=True)
 class SymbolicCells:
-    """Cells of one published, unsuppressed record, as symbols, with the methods of a batch.
+    """Cells of one published, unsuppressed record, as symbols, with the methods of a batch."""
 
-    `origin`: (m,) float64, what ends are counted from.
-    """
-
-    origin: Floats
+    origin: Floats  # (m,) what ends are counted from
 
     def _symbol(self, attribute: int, *_: Tree, kind: str) -> Expression:
         start = float(self.origin[attribute]) if kind in ("lower", "upper") else 0.0
@@ -268,8 +253,7 @@ def cells_of(description: Description) -> CellBatch:
 def cells_of_sets(microdata: Microdata, rows: Ints) -> CellBatch:
     """Return the cells of one record of each set: the tight range, set or node.
 
-    `microdata`: the table. `rows`: (B, s) records of each set. Complexity: O(B s log s m) time and
-    O(B s m) memory.
+    `rows`: (B, s) records of each set. Complexity: O(B s log s m) time and O(B s m) memory.
     """
     return cells_between(microdata, *_covered(microdata.codes, rows))
 
@@ -325,21 +309,9 @@ def _covered(codes: Codes, rows: Ints) -> tuple[Codes, Codes, Ints]:
 class Members:
     """The members of B classes of s records each.
 
-    Attributes
-    ----------
-    microdata : Microdata
-        The table.
-    rows : numpy.ndarray
-        (B, s) int64, its records.
-    attributes : tuple of str
-        Names of the quasi-identifiers.
-    value : Feature
-        (B, s) float64: numbers of numeric attributes and of categories that are numbers, else
-        ranks.
-    code : Feature
-        (B, s) int32, ranks among the observed values.
-    kind : Feature
-        Kind of the attribute.
+    `rows`: (B, s) records of `microdata`. `attributes` are the names of the quasi-identifiers, by
+    which are read `value`, (B, s) numbers of numeric attributes and of categories that are numbers,
+    else ranks; `code`, (B, s) ranks among the observed values; and `kind`.
     """
 
     def __init__(self, microdata: Microdata, rows: Ints) -> None:

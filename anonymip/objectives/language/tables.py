@@ -5,16 +5,19 @@ They tell how much one cell can add to the loss of a record, attribute by attrib
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from math import fsum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import UnsupportedObjective
 from anonymip.instances.domains import Domains
+from anonymip.instances.hierarchies.tree import Tree
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives.language.expression import Basis, Expression, Nonlinear
+from anonymip.objectives.language.expression import Expression, Nonlinear
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.packed import Packed
 
@@ -89,13 +92,25 @@ class LossTables(Packed, read_only=True):
 _PairTerm = tuple[int, int, int, Floats]
 
 
-def tabulate(
-    expression: Expression,
-    domains: Domains,
-    levels: tuple[NDArray[np.generic], ...],
-    leaves: tuple[Ints, ...],
-) -> LossTables:
-    """Return the tables of the loss of a record, given the leaf of each level of hierarchies.
+class _Part(NamedTuple):
+    """What a loss charges for the cell of one attribute."""
+
+    attribute: int
+    name: str
+    linear: dict[str, float]  # coefficients of what a cell shows
+    terms: list[Nonlinear]
+
+    def losses(self, linear: Sequence[str], **values: Floats) -> Floats:
+        """Return the losses of cells that show some values, of which some count linearly."""
+        losses = reduce(np.add, (self.linear.get(kind, 0.0) * values[kind] for kind in linear))
+        basis = {(self.attribute, kind): numbers for kind, numbers in values.items()}
+        for term in self.terms:
+            losses = losses + term.evaluate(basis)
+        return losses
+
+
+def tabulate(expression: Expression, domains: Domains, microdata: Microdata) -> LossTables:
+    """Return the tables of the loss of a record.
 
     Raises NotSeparable if a term looks at several attributes, at range and count of one attribute,
     or at the range or node of an attribute with too many values for a table. UnsupportedObjective
@@ -119,55 +134,53 @@ def tabulate(
     sets: list[tuple[int, Floats]] = []
     pairs: list[_PairTerm] = []
     for attribute in range(domains.m):
-        terms = nonlinear.get(attribute, [])
-        low = expression.linear.get((attribute, "lower"), 0.0)
-        high = expression.linear.get((attribute, "upper"), 0.0)
-        slope = expression.linear.get((attribute, "count"), 0.0)
+        terms, name = nonlinear.get(attribute, []), domains.names[attribute]
+        linear = {kind: slope for (a, kind), slope in expression.linear.items() if a == attribute}
+        part = _Part(attribute, name, linear, terms)
+        low, high, slope = (linear.get(kind, 0.0) for kind in ("lower", "upper", "count"))
         read = {kind for term in terms for _, kind in term.basis()}
-        tree, leaf = domains.trees[attribute], leaves[attribute]
+        level, origin = microdata.levels[attribute], float(domains.origin[attribute])
+        tree, size = domains.trees[attribute], len(level)
         if tree is not None:
-            size = len(leaf)
+            leaf = microdata.leaves(attribute)
             large = size**2 > LARGEST_NODE_TABLE and size > _FEW_LEVELS
             if large:
-                losses = _neighbour_losses(attribute, expression, terms, domains, leaf)
+                losses = _neighbour_losses(part, tree, leaf)
             else:
                 # Of the lowest node over the levels from the first to the second.
                 nodes = tree.common_ancestors(leaf[:, None], leaf[None, :])
-                losses = _losses_of_nodes(attribute, expression, terms, domains, nodes)
+                losses = _losses_of_nodes(part, tree, nodes)
             exact = _shared_exact(losses[0] if large else np.diagonal(losses))
             constants.append(exact)
             if (losses != exact).any():
                 pairs.append((attribute, size, 0 if large else size, losses - exact))
             continue
-        capped = _capped_widths(attribute, expression, terms, domains, levels[attribute])
+        capped = None
+        if domains.beyond[attribute] < np.inf:
+            capped = _capped_widths(part, level.astype(np.float64))
         if capped is not None:
-            pairs.append((attribute, len(levels[attribute]), CAPPED, capped))
+            pairs.append((attribute, size, CAPPED, capped))
             continue
         if "count" in read and len(read) > 1:
             raise NotSeparable(
-                f"a non-linear term looks at range and number of values of "
-                f"{domains.names[attribute]!r} together",
+                f"a non-linear term looks at range and number of values of {name!r} together",
                 remedy="Use either the range or the number of values",
             )
         if terms and "count" not in read:
-            losses = _pair_losses(attribute, (low, high), terms, domains, levels)
+            losses = _pair_losses(part, level.astype(np.float64), origin)
             exact = _shared_exact(np.diagonal(losses))
             constants.append(exact)
-            pairs.append((attribute, len(losses), len(losses), np.triu(losses - exact)))
-        elif (low or high) and len(levels[attribute]) > 1:
+            pairs.append((attribute, size, size, np.triu(losses - exact)))
+        elif (low or high) and size > 1:
             # Where only the width counts, values are left as they are: they are exact.
-            origin = 0.0 if low + high == 0 else float(domains.origin[attribute])
-            ranges.append((attribute, origin, low, high))
+            ranges.append((attribute, 0.0 if low + high == 0 else origin, low, high))
         elif low or high:
-            start = float(levels[attribute][0]) - float(domains.origin[attribute])
-            constants.append((low + high) * start)
+            constants.append((low + high) * (float(level[0]) - origin))
         if slope or "count" in read:
-            counts = np.arange(len(levels[attribute]) + 1, dtype=np.float64)
-            losses = slope * counts
-            for term in terms if "count" in read else ():
-                losses = losses + term.evaluate({(attribute, "count"): counts})
+            counts = np.arange(size + 1, dtype=np.float64)
+            losses = part.losses(["count"], count=counts) if "count" in read else slope * counts
             losses[0] = 0.0  # no cell is empty
-            _refuse_undefined(losses, domains.names[attribute])
+            _refuse_undefined(losses, name)
             constants.append(float(losses[1]))
             losses[1:] -= losses[1]
             sets.append((attribute, losses))
@@ -182,88 +195,62 @@ def _shared_exact(exact: Floats) -> float:
     return 0.0 if len(exact) == 0 or (exact != exact[0]).any() else float(exact[0])
 
 
-def _pair_losses(
-    attribute: int,
-    linear: tuple[float, float],
-    terms: list[Nonlinear],
-    domains: Domains,
-    levels: tuple[NDArray[np.generic], ...],
-) -> Floats:
-    level = levels[attribute].astype(np.float64) - domains.origin[attribute]
-    if len(level) ** 2 > LARGEST_PAIR_TABLE:
+def _pair_losses(part: _Part, numbers: Floats, origin: float) -> Floats:
+    if len(numbers) ** 2 > LARGEST_PAIR_TABLE:
         raise NotSeparable(
-            f"the objective is non-linear in the range of {domains.names[attribute]!r}, which has "
-            f"{len(level)} distinct values; tables hold at most {int(LARGEST_PAIR_TABLE**0.5)}",
+            f"the objective is non-linear in the range of {part.name!r}, which has "
+            f"{len(numbers)} distinct values; tables hold at most {int(LARGEST_PAIR_TABLE**0.5)}",
             remedy="Use a linear term, or fewer values",
         )
-    lower, upper = np.meshgrid(level, level, indexing="ij")
-    given = levels[attribute].astype(np.float64)
-    values: dict[Basis, Floats] = {
-        (attribute, "lower"): lower,
-        (attribute, "upper"): upper,
-        (attribute, "width"): given[None, :] - given[:, None],
-    }
-    losses = linear[0] * lower + linear[1] * upper
-    for term in terms:
-        losses = losses + term.evaluate(values)
+    lower, upper = np.meshgrid(numbers - origin, numbers - origin, indexing="ij")
+    width = numbers[None, :] - numbers[:, None]
+    losses = part.losses(["lower", "upper"], lower=lower, upper=upper, width=width)
     # Below the diagonal there is no range; those cells must not decide anything.
     losses = np.where(lower <= upper, losses, 0.0)
-    _refuse_undefined(losses, domains.names[attribute])
+    _refuse_undefined(losses, part.name)
     return losses
 
 
-def _capped_widths(
-    attribute: int,
-    expression: Expression,
-    terms: list[Nonlinear],
-    domains: Domains,
-    levels: NDArray[np.generic],
-) -> Floats | None:
+def _capped_widths(part: _Part, numbers: Floats) -> Floats | None:
     """Return the numbers of an attribute, what a unit of width costs, and what a range at most.
 
-    None where there are few numbers or none is missing, or where the loss is no multiple of the
-    width, and of numbers and missing values together the most.
+    None where there are few numbers, or where the loss is no multiple of the width, and of numbers
+    and missing values together the most.
     """
-    many = len(levels) ** 2 > LARGEST_NODE_TABLE and len(levels) > _FEW_LEVELS
-    if not many or np.isinf(domains.beyond[attribute]) or len(terms) != 1:
+    many = len(numbers) ** 2 > LARGEST_NODE_TABLE and len(numbers) > _FEW_LEVELS
+    if not many or len(part.terms) != 1 or any(part.linear.values()):
         return None
-    (term,), ends = terms, ((attribute, "lower"), (attribute, "upper"))
+    (term,), ends = part.terms, ((part.attribute, "lower"), (part.attribute, "upper"))
     width: Any = term.arguments[0]
     if term.function is not np.minimum or not isinstance(width, Expression) or width.terms:
         return None
     slope, most = width.linear.get(ends[1], 0.0), term.arguments[1]
-    linear = any(expression.linear.get(end) for end in (*ends, (attribute, "count")))
-    if linear or dict(width.linear) != {ends[0]: -slope, ends[1]: slope} or width.constant:
+    if dict(width.linear) != {ends[0]: -slope, ends[1]: slope} or width.constant:
         return None
-    numbers = levels.astype(np.float64)  # the widths of these are exact
     apart = slope * (numbers[-1] - numbers[-2])
     if isinstance(most, Expression) or term.factor < 0 or not 0 < most <= apart:
         return None
     return np.array([*numbers, term.factor * slope, term.factor * most])
 
 
-def _neighbour_losses(
-    attribute: int, expression: Expression, terms: list[Nonlinear], domains: Domains, leaf: Ints
-) -> Floats:
+def _neighbour_losses(part: _Part, tree: Tree, leaf: Ints) -> Floats:
     """Return (lines, L) losses of exact levels, then largest losses of neighbours.
 
     Raises NotSeparable if the loss of some node is below that of one under it: the highest node of
     a range is then not the dearest. Complexity: O(L log L) time and memory, O(nodes height) time.
     """
-    tree, name = domains.trees[attribute], domains.names[attribute]
-    assert tree is not None
     between = tree.common_ancestors(leaf[:-1], leaf[1:])
     nodes = np.unique(np.concatenate([leaf, between]))
     by_node = np.full(len(tree.labels), np.nan)
-    by_node[nodes] = _losses_of_nodes(attribute, expression, terms, domains, nodes)
+    by_node[nodes] = _losses_of_nodes(part, tree, nodes)
     # The lowest node above each that is over some of the levels alone, too.
     above = tree.parent[nodes]
     while (other := (above >= 0) & np.isnan(by_node[above])).any():
         above[other] = tree.parent[above[other]]
     if (by_node[above[above >= 0]] < by_node[nodes[above >= 0]]).any():
         raise NotSeparable(
-            f"the objective can fall towards the root of {name!r}, which has {len(leaf)} distinct "
-            f"values; tables of such losses hold at most {int(LARGEST_NODE_TABLE**0.5)}",
+            f"the objective can fall towards the root of {part.name!r}, which has {len(leaf)} "
+            f"distinct values; tables of such losses hold at most {int(LARGEST_NODE_TABLE**0.5)}",
             remedy="Use a loss that rises towards the root, or fewer values",
         )
     lines = [by_node[leaf], by_node[between]]
@@ -273,25 +260,10 @@ def _neighbour_losses(
     return np.stack([np.pad(line, (0, len(leaf) - len(line)), "edge") for line in lines])
 
 
-def _losses_of_nodes(
-    attribute: int,
-    expression: Expression,
-    terms: list[Nonlinear],
-    domains: Domains,
-    nodes: NDArray[np.integer],
-) -> Floats:
-    tree = domains.trees[attribute]
-    assert tree is not None
-    values: dict[Basis, Floats] = {
-        (attribute, "level"): tree.level[nodes].astype(np.float64),
-        (attribute, "leaves"): tree.leaves_below[nodes].astype(np.float64),
-    }
-    losses = np.zeros(nodes.shape)
-    for basis, numbers in values.items():
-        losses += expression.linear.get(basis, 0.0) * numbers
-    for term in terms:
-        losses = losses + term.evaluate(values)
-    _refuse_undefined(losses, domains.names[attribute])
+def _losses_of_nodes(part: _Part, tree: Tree, nodes: NDArray[np.integer]) -> Floats:
+    level, leaves = (of[nodes].astype(np.float64) for of in (tree.level, tree.leaves_below))
+    losses = part.losses(["level", "leaves"], level=level, leaves=leaves)
+    _refuse_undefined(losses, part.name)
     return losses
 
 
@@ -319,18 +291,17 @@ def pack(
         starts = np.cumsum([0, *(table.size for table in tables)], dtype=np.int64)[:-1]
         return starts, np.concatenate([np.empty(0), *(table.ravel() for table in tables)])
 
-    columns, origin, low, high = np.array(ranges, np.float64).reshape(-1, 4).T.copy()
+    columns, *ends = np.array(ranges, np.float64).reshape(-1, 4).T.copy()
     sized = np.array([(a, len(losses) - 1) for a, losses in sets], np.int64).reshape(-1, 2)
     paired = np.array([pair[:3] for pair in pairs], np.int64).reshape(-1, 3)
-    tables = LossTables(
-        float(constant),
-        *(columns.astype(np.int64), origin, low, high),
+    tables: list[Any] = [
+        *(columns.astype(np.int64), *ends),
         *(*sized.T.copy(), *flat([losses for _, losses in sets])),
         *(*paired.T.copy(), *flat([losses for *_, losses in pairs])),
-    )
-    for table in list(tables)[1:]:
+    ]
+    for table in tables:
         table.setflags(write=False)
-    return tables
+    return LossTables(float(constant), *tables)
 
 
 def losses_of_pairs(tables: LossTables, p: int) -> Floats:
@@ -356,10 +327,7 @@ def whole_loss(tables: LossTables, p: int) -> float:
 
 
 def square_losses(tables: LossTables, p: int) -> Floats:
-    """Return (L, L) the losses of such a term by lowest and highest rank.
-
-    Raises UnsupportedObjective if it has too many values for a table of all pairs.
-    """
+    """Return (L, L) the losses of such a term by lowest and highest rank, if L is not too many."""
     size, losses = int(tables.pair_sizes[p]), losses_of_pairs(tables, p)
     if tables.pair_strides[p] > 0:
         return losses.reshape(size, size)

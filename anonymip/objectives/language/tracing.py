@@ -117,12 +117,7 @@ def _traced(
         return None, None
     expression = as_expression(objective, traced)
     try:
-        tables = tabulate(
-            expression,
-            domains,
-            microdata.levels,
-            tuple(microdata.leaves(a) for a in range(microdata.m)),
-        )
+        tables = tabulate(expression, domains, microdata)
     except NotSeparable as refusal:
         probe_general(objective, domains, microdata, refusal)
         try:

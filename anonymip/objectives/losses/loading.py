@@ -35,16 +35,11 @@ from anonymip.objectives.losses.squared_error import SSE
 #: Built-in objectives by name.
 OBJECTIVES: Mapping[str, Objective | MembersObjective] = MappingProxyType(
     {
-        "gcp": GCP(),
-        "set-gcp": SetGCP(),
-        "liang-gcp": LiangGCP(),
-        "weighted-loss": WeightedLoss(),
-        "weighted-loss-binary": WeightedLoss("binary"),
-        "hierarchy-loss": HierarchyLoss(),
-        "leaf-loss": LeafLoss(),
-        "suppressions": Suppressions(),
-        "bottleneck-gcp": Bottleneck(),
-        "sse": SSE(),
+        one.name: one
+        for one in (
+            *(GCP(), SetGCP(), LiangGCP(), WeightedLoss(), WeightedLoss("binary")),
+            *(HierarchyLoss(), LeafLoss(), Suppressions(), Bottleneck(), SSE()),
+        )
     }
 )
 
@@ -135,11 +130,10 @@ def _execute(file: Path) -> object:
 
 #: Features that only one kind of attribute has; all others are read of a numeric one.
 _KINDS: dict[str, Kind] = {
-    "level": "hierarchical",
-    "height": "hierarchical",
+    **dict.fromkeys(("width", "lower", "upper"), "numeric"),
+    **dict.fromkeys(("level", "height"), "hierarchical"),
     "distinct": "categorical",
 }
-_NUMERIC_ONLY = ("width", "lower", "upper")
 #: What stands for all attributes where a function goes through whatever there is.
 _ANY: dict[str, Kind] = {"number": "numeric", "category": "categorical"}
 _ROWS, _GROUPS = 12, ("low", "low", "low", "mid", "mid", "high", "high")
@@ -188,16 +182,13 @@ def attributes_read(objective: Objective | MembersObjective) -> dict[str, Kind]:
             f"objective {objective.name!r} fails without a table: {type(error).__name__}: {error}",
             remedy="Name an INSTANCE to look at it with",
         ) from error
-    return {name: _kind(name, features) for name, features in recorder.asked.items()}
-
-
-def _kind(name: str, features: set[str]) -> Kind:
-    if features & set(_NUMERIC_ONLY):
-        return "numeric"
-    for feature, kind in _KINDS.items():
-        if feature in features:
-            return kind
-    return _ANY.get(name, "numeric")
+    return {
+        name: next(
+            (kind for feature, kind in _KINDS.items() if feature in features),
+            _ANY.get(name, "numeric"),
+        )
+        for name, features in recorder.asked.items()
+    }
 
 
 def small_table(kinds: Mapping[str, Kind]) -> Microdata:

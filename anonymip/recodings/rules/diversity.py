@@ -10,7 +10,7 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.assignments import SUPPRESSED, Classes, Cover
+from anonymip.assignments import SUPPRESSED, Classes, Cover, by_size
 from anonymip.errors import InputError, InvalidAssignment, is_number
 from anonymip.graphs import effective_matches
 from anonymip.instances.microdata import Microdata
@@ -19,16 +19,11 @@ from anonymip.runtime.arrays import Flags, Ints
 
 @dataclass(frozen=True, eq=False)
 class SensitiveScale:
-    """A sensitive column as distances between its distributions need it.
+    """A sensitive column as distances between its distributions need it."""
 
-    `codes`: (n,) int64 value of each record; ascending with the numbers where the scale is ordered.
-    `totals`: (values,) int64 records of the table with each value. `ordered`: whether values lie on
-    a line, one step apart, so that near ones are more alike than far ones.
-    """
-
-    codes: Ints
-    totals: Ints
-    ordered: bool
+    codes: Ints  # (n,) value of each record; ascending with the numbers where `ordered`
+    totals: Ints  # (values,) records of the table with each value
+    ordered: bool  # values lie on a line, one step apart: near ones are more alike than far ones
 
     @property
     def steps(self) -> int:
@@ -378,14 +373,10 @@ def _tally(
 
 @dataclass(frozen=True, eq=False)
 class RowsOfRecords:
-    """The published rows that each original record can be: its effective matches.
+    """The published rows that each original record can be: its effective matches."""
 
-    `start`: (n + 1,) int64, where those of each record begin in `rows`. `rows`: published records,
-    ascending within an original.
-    """
-
-    start: Ints
-    rows: Ints
+    start: Ints  # (n + 1,) where those of each record begin in `rows`
+    rows: Ints  # published records, ascending within an original
 
     @classmethod
     def of(cls, cover: Cover) -> RowsOfRecords:
@@ -421,8 +412,6 @@ def lacking_records(
     """
     shown = sensitive[matching]
     lacking = np.zeros(len(rows.sizes), np.bool_)
-    for size in np.unique(rows.sizes):
-        records = np.flatnonzero(rows.sizes == size)
-        at = rows.start[records][:, None] + np.arange(size)
-        lacking[records] = ~diversity.met_by(shown[rows.rows[at]])
+    for records, places in by_size(rows.start):
+        lacking[records] = ~diversity.met_by(shown[rows.rows[places]])
     return lacking

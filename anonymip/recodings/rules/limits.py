@@ -6,15 +6,16 @@ records a class therefore stands under them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from anonymip.assignments import CellSets, Description
+from anonymip.assignments import Description
 from anonymip.errors import InputError, InvalidAssignment, argument, is_number
 from anonymip.instances.columns import unknown_column
+from anonymip.instances.hierarchies.tree import Tree
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.record import CellBatch, cells_of, cells_of_sets
 from anonymip.runtime.arrays import Flags, Ints
@@ -106,10 +107,9 @@ class Apart:
             low, high = sorted(self._numbers())
             covers_both = (cells.lowers[:, a] <= low) & (cells.uppers[:, a] >= high)
         elif attribute.hierarchy is not None and cells.nodes is not None:
-            tree = attribute.hierarchy.tree
-            places = [self._leaf(microdata, value) for value in (self.one, self.other)]
-            nodes = cells.nodes[:, a]
-            covers_both = (tree.first[nodes] <= min(places)) & (tree.last[nodes] >= max(places))
+            tree, nodes = attribute.hierarchy.tree, cells.nodes[:, a]
+            first, last = self._leaves(tree)
+            covers_both = (tree.first[nodes] <= first) & (tree.last[nodes] >= last)
         return ~covers_both | cells.stars[:, a]
 
     def _numbers(self) -> tuple[float, float]:
@@ -133,17 +133,19 @@ class Apart:
             value=str(self.one),
         )
 
-    def _leaf(self, microdata: Microdata, value: object) -> int:
-        tree_of = microdata.attributes[_index(microdata, self.attribute)].hierarchy
-        assert tree_of is not None
-        place = tree_of.tree.place.get(str(value), tree_of.tree.leaves)
-        if place >= tree_of.tree.leaves:
-            raise InputError(
-                f"a value of {self.attribute!r} that must stay apart is no leaf of its hierarchy",
-                remedy="Give two values of the domain",
-                value=str(value),
-            )
-        return place
+    def _leaves(self, tree: Tree) -> list[int]:
+        values = str(self.one), str(self.other)
+        for value in values:
+            if tree.place.get(value, tree.leaves) >= tree.leaves:
+                raise self._foreign(value, "no leaf of its hierarchy")
+        return sorted(tree.place[value] for value in values)
+
+    def _foreign(self, value: object, what: str) -> InputError:
+        return InputError(
+            f"a value of {self.attribute!r} that must stay apart is {what}",
+            remedy="Give two values of the domain",
+            value=str(value),
+        )
 
     def codes(self, microdata: Microdata) -> tuple[int, int] | None:
         """Return the ranks of the two values of a set; None if one of them does not occur."""
@@ -170,10 +172,7 @@ def _index(microdata: Microdata, name: str) -> int:
 
 
 def refuse_unfit(microdata: Microdata, limits: Sequence[Limit]) -> None:
-    """Refuse limits that do not fit the table.
-
-    Raises InputError if an attribute or a value is unknown, or a limit is no limit.
-    """
+    """Refuse limits that do not fit the table."""
     for limit in limits:
         if not isinstance(limit, Cap | Apart):
             raise InputError(
@@ -189,8 +188,7 @@ def refuse_unfit(microdata: Microdata, limits: Sequence[Limit]) -> None:
             if attribute.is_numeric:
                 limit._numbers()
             elif attribute.hierarchy is not None:
-                limit._leaf(microdata, limit.one)
-                limit._leaf(microdata, limit.other)
+                limit._leaves(attribute.hierarchy.tree)
             else:
                 _refuse_unknown_values(microdata, limit)
         elif attribute.publish == "set" and limit.most < 1:
@@ -206,57 +204,45 @@ def _refuse_unknown_values(microdata: Microdata, limit: Apart) -> None:
     known = set(microdata.levels[a]) if declared is None else set(map(str, declared))
     for value in (limit.one, limit.other):
         if str(value) not in known:
-            raise InputError(
-                f"a value of {limit.attribute!r} that must stay apart is not in its domain",
-                remedy="Give two values of the domain",
-                value=str(value),
-            )
+            raise limit._foreign(value, "not in its domain")
 
 
 def met_by_sets(
     microdata: Microdata, limits: Sequence[Limit], rows: Ints, cells: CellBatch
 ) -> Flags:
-    """Return (B,) whether classes of records keep all limits.
-
-    `rows`: (B, s) records of each class. `cells`: what the classes publish.
-    """
+    """Return (B,) whether the classes of (B, s) records, which publish `cells`, keep all limits."""
     met = np.ones(len(rows), np.bool_)
     for limit in limits:
-        a = _index(microdata, limit.attribute)
-        if isinstance(limit, Apart) and microdata.attributes[a].publish == "set":
-            pair = limit.codes(microdata)
-            if pair is not None:
-                codes = microdata.codes[rows, a]
-                met &= ~((codes == pair[0]).any(axis=1) & (codes == pair[1]).any(axis=1))
-        else:
-            met &= limit.met_by(microdata, cells)
+        met &= _kept(
+            microdata, limit, cells, lambda a, code: (microdata.codes[rows, a] == code).any(axis=1)
+        )
     return met
 
 
+def _kept(
+    microdata: Microdata, limit: Limit, cells: CellBatch, holds: Callable[[int, int], Flags]
+) -> Flags:
+    """Return (B,) whether cells keep a limit; `holds` tells which sets hold a code of a column."""
+    a = _index(microdata, limit.attribute)
+    if isinstance(limit, Apart) and microdata.attributes[a].publish == "set":
+        one, other = limit.codes(microdata) or (-1, -1)  # which no set holds
+        return ~(holds(a, one) & holds(a, other))
+    return limit.met_by(microdata, cells)
+
+
 def check_limits(microdata: Microdata, limits: Sequence[Limit], description: Description) -> None:
-    """Raise if what is published for a record breaks a limit.
+    """Raise InvalidAssignment if what is published for a record breaks a limit."""
+    cells, sets = cells_of(description), description.members
 
-    Raises InvalidAssignment naming the record and the limit.
-    """
-    cells = cells_of(description)
+    def holds(a: int, code: int) -> Flags:
+        before = np.concatenate([[0], np.cumsum(sets.codes == code)])
+        found: Flags = before[sets.stop[:, a]] > before[sets.start[:, a]]
+        return found
+
     for limit in limits:
-        a = _index(microdata, limit.attribute)
-        if isinstance(limit, Apart) and microdata.attributes[a].publish == "set":
-            pair = limit.codes(microdata)
-            if pair is None:
-                continue
-            bad = np.logical_and(*(_holding(description.members, a, code) for code in pair))
-        else:
-            bad = ~limit.met_by(microdata, cells)
-        if bad.any():
-            raise InvalidAssignment(int(bad.argmax()), f"its cells break the {limit}")
-
-
-def _holding(sets: CellSets, attribute: int, code: int) -> Flags:
-    """Return (n,) whether the set of each cell of an attribute holds a value."""
-    before = np.concatenate([[0], np.cumsum(sets.codes == code)])
-    found: Flags = before[sets.stop[:, attribute]] > before[sets.start[:, attribute]]
-    return found
+        kept = _kept(microdata, limit, cells, holds)
+        if not kept.all():
+            raise InvalidAssignment(int(kept.argmin()), f"its cells break the {limit}")
 
 
 def conflicts(microdata: Microdata, limits: Sequence[Limit], rows: Ints) -> Flags:

@@ -28,7 +28,7 @@ from anonymip import (
     solve,
     verify,
 )
-from anonymip.instances.hierarchies.calendar import Calendar
+from anonymip.instances.hierarchies.hierarchy import Calendar
 from anonymip.instances.scale import Unit, unit_of
 from anonymip.privacy.reading.hierarchies import read_nodes
 from anonymip.privacy.reading.manifest_entries import read_column
