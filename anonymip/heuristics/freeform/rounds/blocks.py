@@ -40,28 +40,6 @@ _PUBLISHED = 64
 _MOST_VALUES = 8_192
 
 
-class _OriginalTerms(Packed):
-    """What the blocks of originals hold beside the ends of ranges; empty for published records."""
-
-    #: The terms of the items, side by side so that each term is one short pass.
-    values: Annotated[Floats, "r, held"]
-    set_codes: Annotated[Codes, "s, held"]
-    pair_codes: Annotated[Codes, "p, held"]
-    #: Uint64, a bit for each value of a block, values being counted modulo 64.
-    masks: Annotated[NDArray[np.uint64], "s, bounds"]
-    #: Least and greatest rank of a block.
-    pair_low: Annotated[Codes, "p, bounds"]
-    pair_high: Annotated[Codes, "p, bounds"]
-
-
-class _LeastPenalties(Packed):
-    """What the blocks of published records hold beside the ends of ranges; empty for originals."""
-
-    #: (values, blocks) least penalty of a block for each value of each set and pair term.
-    least: Floats
-    begin: Ints  # (s + p,) where the values of a term begin in `least`; -1: left out
-
-
 class Blocks(Packed):
     """Records that may still be chosen in a round, in order, cut into blocks."""
 
@@ -74,9 +52,19 @@ class Blocks(Packed):
     #: sets of published records.
     low: Annotated[Floats, "r, count"]
     high: Annotated[Floats, "r, count"]
-    #: What else bounds a block of the one kind, of the other.
-    originals: _OriginalTerms
-    penalties: _LeastPenalties
+    #: The terms of originals, side by side so that each term is one short pass.
+    values: Annotated[Floats, "r, held"]
+    set_codes: Annotated[Codes, "s, held"]
+    pair_codes: Annotated[Codes, "p, held"]
+    #: Of a block of originals: uint64, a bit for each value, values being counted modulo 64; least
+    #: and greatest rank.
+    masks: Annotated[NDArray[np.uint64], "s, boxed"]
+    pair_low: Annotated[Codes, "p, boxed"]
+    pair_high: Annotated[Codes, "p, boxed"]
+    #: Of published records: (values, blocks) least penalty of a block for each value of each set
+    #: and pair term; (s + p,) where the values of a term begin in it, -1 if left out.
+    least: Floats
+    least_begin: Ints
     bounds: Annotated[Floats, "count"]  # workspace; empty if no bounds are wanted
     #: Workspaces: penalties of one record; weights of a block.
     table: Floats
@@ -100,7 +88,7 @@ def new_blocks(weights: PairWeights, places: Ints, *, published: bool, bounded: 
     s, p = len(terms.set_codes), len(terms.pair_codes)
     length = _PUBLISHED if published else _ORIGINALS
     count = -(-n // length) if bounded else 0
-    held, bounds = (0, 0) if published else (n, count)
+    held, boxed = (0, 0) if published else (n, count)
     values = np.diff(terms.table_start)
     read = np.where(published & (values <= _MOST_VALUES), values, 0)
     begin = np.where(values <= _MOST_VALUES, np.cumsum(read) - read, -1).astype(np.int64)
@@ -111,8 +99,12 @@ def new_blocks(weights: PairWeights, places: Ints, *, published: bool, bounded: 
         published=published,
         length=length,
         places=places.copy(),
-        originals=_OriginalTerms.of_sizes(r=r, s=s, p=p, held=held, bounds=bounds),
-        penalties=_LeastPenalties(np.empty((int(read.sum()), count)), begin),
+        s=s,
+        p=p,
+        held=held,
+        boxed=boxed,
+        least=np.empty((int(read.sum()), count)),
+        least_begin=begin,
         table=new_table(terms),
     )
     make_blocks(blocks, weights)
@@ -125,8 +117,7 @@ def make_blocks(blocks: Blocks, weights: PairWeights) -> None:
 
     Complexity: O(n m) time for originals, O(n times the number of values) for published records.
     """
-    states, own = weights.states, blocks.originals
-    terms = states.terms
+    states, terms = weights.states, weights.states.terms
     # Items keep the order of the records, so that a block holds neighbours.
     kept = 0
     for record in range(len(blocks.places)):
@@ -134,12 +125,12 @@ def make_blocks(blocks: Blocks, weights: PairWeights) -> None:
             blocks.items[kept] = record
             if not blocks.published:
                 # One by one: numba compiles the assignment of a whole column for a second.
-                for r in range(len(own.values)):
-                    own.values[r, kept] = terms.range_values[r, record]
-                for s in range(len(own.set_codes)):
-                    own.set_codes[s, kept] = terms.set_codes[s, record]
-                for p in range(len(own.pair_codes)):
-                    own.pair_codes[p, kept] = terms.pair_codes[p, record]
+                for r in range(len(blocks.values)):
+                    blocks.values[r, kept] = terms.range_values[r, record]
+                for s in range(len(blocks.set_codes)):
+                    blocks.set_codes[s, kept] = terms.set_codes[s, record]
+                for p in range(len(blocks.pair_codes)):
+                    blocks.pair_codes[p, kept] = terms.pair_codes[p, record]
             kept += 1
     blocks.cursor[0] = kept
     blocks.cursor[1] = kept
@@ -164,7 +155,7 @@ def make_blocks(blocks: Blocks, weights: PairWeights) -> None:
 @kernel
 def _bound_penalties(blocks: Blocks, states: SetStates, b: int, held: Ints) -> None:
     """Write the penalties that no set of a block of published records undercuts."""
-    least, begin = np.full(len(blocks.table), np.inf), blocks.penalties.begin
+    least, begin = np.full(len(blocks.table), np.inf), blocks.least_begin
     for i in held:
         fill_table(states, i, blocks.table)
         for value in range(len(least)):
@@ -174,26 +165,25 @@ def _bound_penalties(blocks: Blocks, states: SetStates, b: int, held: Ints) -> N
         if begin[term] >= 0:
             start = states.terms.table_start[term]
             for value in range(states.terms.table_start[term + 1] - start):
-                blocks.penalties.least[begin[term] + value, b] = least[start + value]
+                blocks.least[begin[term] + value, b] = least[start + value]
 
 
 @kernel
 def _bound_codes(blocks: Blocks, terms: SetTerms, b: int, held: Ints) -> None:
     """Write which values and ranks a block of originals holds."""
-    own = blocks.originals
     # Values that share a bit make a bound lower, never too high.
     for s in range(len(terms.set_codes)):
         mask = np.uint64(0)
         for record in held:
             mask |= np.uint64(1) << np.uint64(terms.set_codes[s, record] & 63)
-        own.masks[s, b] = mask
+        blocks.masks[s, b] = mask
     for p in range(len(terms.pair_codes)):
         least, most = terms.pair_codes[p, held[0]], terms.pair_codes[p, held[0]]
         for record in held:
             least = min(least, terms.pair_codes[p, record])
             most = max(most, terms.pair_codes[p, record])
-        own.pair_low[p, b] = least
-        own.pair_high[p, b] = most
+        blocks.pair_low[p, b] = least
+        blocks.pair_high[p, b] = most
 
 
 @kernel
@@ -217,7 +207,7 @@ def _fill_bounds(blocks: Blocks, weights: PairWeights, chooser: int, count: int)
     if not blocks.published:
         _add_code_bounds(blocks, states, chooser, count)
         return
-    sets, begin = len(terms.set_codes), blocks.penalties.begin
+    sets, begin = len(terms.set_codes), blocks.least_begin
     for term in range(len(begin)):
         if begin[term] >= 0:
             code = (
@@ -225,7 +215,7 @@ def _fill_bounds(blocks: Blocks, weights: PairWeights, chooser: int, count: int)
                 if term < sets
                 else terms.pair_codes[term - sets, chooser]
             )
-            row = blocks.penalties.least[begin[term] + code]
+            row = blocks.least[begin[term] + code]
             for b in range(count):
                 bounds[b] += row[b]
 
@@ -233,7 +223,7 @@ def _fill_bounds(blocks: Blocks, weights: PairWeights, chooser: int, count: int)
 @kernel
 def _add_code_bounds(blocks: Blocks, states: SetStates, i: int, count: int) -> None:
     """Add what the set of published record i pays for the cheapest values of each block."""
-    bounds, own = blocks.bounds, blocks.originals
+    bounds = blocks.bounds
     # A block that shares no bit with the set holds only values that are new to it.
     for s in range(len(states.terms.set_codes)):
         mask = np.uint64(0)
@@ -241,7 +231,7 @@ def _add_code_bounds(blocks: Blocks, states: SetStates, i: int, count: int) -> N
         for place in range(begin, begin + states.counts[i, s]):
             mask |= np.uint64(1) << np.uint64(states.listed[i, place] & 63)
         rise = value_rise(states, i, s)
-        masks = own.masks[s]
+        masks = blocks.masks[s]
         for b in range(count):
             bounds[b] += rise if (masks[b] & mask) == np.uint64(0) else 0.0
     for p in range(len(states.terms.pair_codes)):
@@ -249,9 +239,9 @@ def _add_code_bounds(blocks: Blocks, states: SetStates, i: int, count: int) -> N
         begin = states.terms.table_start[len(states.terms.set_codes) + p]
         # The rank of the block within the range of the set or nearest to it: none costs less.
         for b in range(count):
-            code = max(own.pair_low[p, b], min(low_code, own.pair_high[p, b]))
-            if own.pair_low[p, b] > high_code:
-                code = own.pair_low[p, b]
+            code = max(blocks.pair_low[p, b], min(low_code, blocks.pair_high[p, b]))
+            if blocks.pair_low[p, b] > high_code:
+                code = blocks.pair_low[p, b]
             bounds[b] += blocks.table[begin + code]
 
 
@@ -275,8 +265,7 @@ def _scan_block(
         for at in range(begin, end):
             weighed[at - begin] = weights.matrix[chooser, items[at]]
     elif not published:
-        own = blocks.originals
-        columns = own.values, own.set_codes, own.pair_codes
+        columns = blocks.values, blocks.set_codes, blocks.pair_codes
         weigh(weights.states, chooser, *columns, begin, blocks.table, weighed[: end - begin])
     rising = not both_ways or len(blocks.bounds) > 0  # what comes on top is not negative
     least, best = blocks.cost[0], blocks.found[0]
