@@ -296,17 +296,14 @@ def test_no_sweep_follows_where_a_program_guides(monkeypatch: pytest.MonkeyPatch
 def test_a_part_of_the_lists_is_sorted(losses: list[int], before: int, behind: int) -> None:
     """Equal losses stay in their order, and what lies around them stays where it is."""
     n, values = len(losses), np.array([*[-1] * before, *losses, *[-2] * behind], np.float64)
-    lists = NearLists.of_sizes(room=len(values), k=2, t=1, sets=_no_sets())
+    sets = GrowingSets.of_sizes(lines=1, words=1, r=0, s=0, p=0)
+    lists = NearLists.of_sizes(room=len(values), k=2, t=1, sets=sets)
     lists.losses[:], lists.types[:] = values, np.arange(len(values))
     sort_by_loss(lists, before, before + n)
     order = before + np.argsort(values[before : before + n], kind="stable")
     expected = [*range(before), *order, *range(before + n, len(values))]
     assert lists.types.tolist() == expected
     assert (lists.losses == values[expected]).all()
-
-
-def _no_sets() -> GrowingSets:
-    return GrowingSets.of_sizes(lines=1, words=1, r=0, s=0, p=0)
 
 
 @pytest.mark.parametrize("cells", [3e6, 5e6, 1e7])
@@ -537,15 +534,12 @@ def test_comes_near_the_linear_program(monkeypatch: pytest.MonkeyPatch, k: int) 
 def test_a_round_aims_no_farther_than_there_is_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where not all can be proven, a capped round ends, and says more than one that is cut."""
     problem, proven = Problem(census(200, 8, 3), 8), {}
-    amounts = (1e7,) if profiles.NAME == "ci" else (1e7, 1e9)
-    for cells, capped in product(amounts, (True, False)):
+    for cells, capped in product((1e7,) if profiles.NAME == "ci" else (1e7, 1e9), (True, False)):
         share = 0.9 if capped else np.inf
         monkeypatch.setattr(ladder, "NUMBERS", replace(ladder.NUMBERS, fitting=share))
         duals = duals_of(problem, cells)
-        proven[cells, capped] = (
-            next(iter(guided_ascent(duals, NearProgram(duals, Budget())))),
-            duals.value,
-        )
+        rounds = iter(guided_ascent(duals, NearProgram(duals, Budget())))
+        proven[cells, capped] = next(rounds), duals.value
     (cut, lower), (complete, higher) = proven[1e7, False], proven[1e7, True]
     assert (cut, complete, lower < higher) == (False, True, True)
     # With work for all nothing is capped.
