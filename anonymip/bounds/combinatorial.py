@@ -94,7 +94,7 @@ def record_terms(problem: Problem, budget: Budget | None = None) -> Floats | Non
     `budget`: when it ends, records not looked at count as if they were published exactly.
     """
     if _is_squared_error(problem):
-        return _squared_error_terms(problem, budget or Budget())[0]
+        return squared_error_terms(problem, budget)[0]
     if not problem.compiled.monotone:
         return None
     return nearest_neighbour_terms(problem, budget)
@@ -137,7 +137,7 @@ def squared_error_bound(
             if least is not None:
                 return Bound(least, "best cut of one column", "argument", watch.seconds)
     effort = check_effort(effort, limited=budget.deadline is not None)
-    terms, complete = _squared_error_terms(problem, budget)
+    terms, complete = squared_error_terms(problem, budget)
     method = "nearest squared errors"
     if complete and problem.n > _FEW:
         duals = MeanDuals(problem, terms, budget)
@@ -154,17 +154,9 @@ def squared_error_bound(
     return Bound(fsum(terms), method + remark, "argument", watch.seconds)
 
 
-def squared_error_terms(problem: Problem, budget: Budget | None = None) -> Floats:
-    """Return (n,) what each record adds at least to the squared errors of its class.
-
-    Raises UnsupportedObjective if the objective is not SSE.
-    """
-    if not _is_squared_error(problem):
-        raise UnsupportedObjective(
-            f"the bound on squared errors does not hold for {problem.compiled.name!r}",
-            remedy="Use the objective sse with equivalence classes",
-        )
-    return _squared_error_terms(problem, budget or Budget())[0]
+def _is_squared_error(problem: Problem) -> bool:
+    # A subclass may charge something else.
+    return type(problem.objective) is SSE and published_form(problem.recoding) == "classes"
 
 
 def is_cut(problem: Problem) -> bool:
@@ -203,14 +195,18 @@ def _extend_cuts(values: Floats, k: int, best: Floats, first: int, last: int) ->
                 best[end] = min(best[end], best[start] + errors)
 
 
-def _is_squared_error(problem: Problem) -> bool:
-    # A subclass may charge something else.
-    return type(problem.objective) is SSE and published_form(problem.recoding) == "classes"
+def squared_error_terms(problem: Problem, budget: Budget | None = None) -> tuple[Floats, bool]:
+    """Return (n,) what each record adds at least to the squared errors of its class.
 
-
-def _squared_error_terms(problem: Problem, budget: Budget) -> tuple[Floats, bool]:
-    """Return (n,) terms, lowered by their rounding errors, and whether all were computed."""
-    n, k = problem.n, problem.k
+    They are lowered by their rounding errors. The second value says whether all were computed.
+    Raises UnsupportedObjective if the objective is not SSE.
+    """
+    if not _is_squared_error(problem):
+        raise UnsupportedObjective(
+            f"the bound on squared errors does not hold for {problem.compiled.name!r}",
+            remedy="Use the objective sse with equivalence classes",
+        )
+    n, k, budget = problem.n, problem.k, budget or Budget()
     assert isinstance(problem.objective, SSE)
     points = problem.objective.points(problem.microdata)
     tree = cKDTree(points)

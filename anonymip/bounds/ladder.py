@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -97,11 +98,11 @@ NUMBERS = LadderNumbers()
 
 
 def guided_ascent(
-    duals: RecordDuals, budget: Budget, program: NearProgram | None = None, *, early: bool = False
+    duals: RecordDuals, program: NearProgram, *, early: bool = False
 ) -> Iterator[bool]:
     """Raise duals round by round, from their k-set terms on, until the work ends.
 
-    A `program` goes on where it stands. `early`: whether the first round is to come soon. Where all
+    The program goes on where it stands. `early`: whether the first round is to come soon. Where all
     that the program says is more than can be proven, the first round, capped, is the last one.
     Yields after each round, and where the duals' own budget ends one, which then goes on: whether
     it has looked at all records.
@@ -109,7 +110,6 @@ def guided_ascent(
     unit = float(np.abs(duals.duals).mean())
     if unit == 0.0:
         return
-    program = program or NearProgram(duals, budget)
     ending = (1.0 - NUMBERS.pricing) * duals.left
     each = NUMBERS.each_early if early else NUMBERS.each_guided
     caps = np.empty(0)
@@ -291,7 +291,7 @@ class Ladder:
                         yield from self._through(duals, "k-sets", found)
                         duals.duals = begun
                     self.program = self.program or NearProgram(duals, self._whole)
-                    for complete in guided_ascent(duals, self._whole, self.program, early=soon):
+                    for complete in guided_ascent(duals, self.program, early=soon):
                         yield self._bound(duals, "column generation, dual ascent", complete)
             if self.program is not None and self.weighed is None:
                 sets = self.program.sets
@@ -439,10 +439,7 @@ class PairSums:
 
     def go_on(self, budget: Budget) -> None:
         """Compute further duals until the budget ends."""
-
-        def step(amount: int) -> int:
-            return int(_sum_step(self._search, self._k, self.duals, self._cursor, amount))
-
+        step = partial(_sum_step, self._search, self._k, self.duals, self._cursor)
         run_in_steps(step, len(self.duals), budget, "sums over pairs", first=100)
 
 

@@ -1,6 +1,6 @@
 """Rows near a row: who may share a set of little loss with it, gathered by a k-d tree.
 
-Beside them lies the workspace of :mod:`anonymip.bounds.box_search`, which picks sets among them.
+Beside them lies the workspace of :mod:`anonymip.bounds.slack_search`, which picks sets among them.
 """
 
 from __future__ import annotations
@@ -44,8 +44,6 @@ _BINS = 64
 #: Boxes that are kept at a time, at most; fewer where each takes many words, but not below the
 #: least; and types that their lists hold beyond those of the whole table.
 _MOST_BOXES, _FEWEST_BOXES, _BOX_WORDS, _ROOM = 8_192, 64, 1 << 20, 1 << 20
-#: Runs of so many are sorted by insertion.
-_SHORT = 8
 
 
 class NearLists(Packed):
@@ -57,9 +55,6 @@ class NearLists(Packed):
     losses: Annotated[Floats, "room"]
     bounds: Annotated[Floats, "room"]
     within: Annotated[Floats, "room"]
-    #: Where lists are merged.
-    other_types: Annotated[Ints, "room"]
-    other_losses: Annotated[Floats, "room"]
     #: Where the list lies of what a set of so many rows may take in, and the next.
     begin: Annotated[Ints, "k + 1"]
     end: Annotated[Ints, "k + 1"]
@@ -216,57 +211,10 @@ def gather_near(search: NearSearch, floors: Floats, own: int, radius: float) -> 
 
 @kernel
 def sort_by_loss(lists: NearLists, begin: int, end: int) -> None:
-    """Sort a part of the lists by rising losses; equal ones stay in their order.
-
-    Short runs by insertion, which are merged: a heap takes five times as long.
-    """
-    types, losses, count = lists.types, lists.losses, end - begin
-    for first in range(begin, end, _SHORT):
-        for at in range(first + 1, min(first + _SHORT, end)):
-            row, loss = types[at], losses[at]
-            place = at
-            while place > first and losses[place - 1] > loss:
-                types[place], losses[place] = types[place - 1], losses[place - 1]
-                place -= 1
-            types[place], losses[place] = row, loss
-    width = _SHORT
-    while width < count:
-        # There and back.
-        _merge_runs(types, losses, begin, lists.other_types, lists.other_losses, 0, count, width)
-        _merge_runs(
-            lists.other_types, lists.other_losses, 0, types, losses, begin, count, 2 * width
-        )
-        width *= 4
-
-
-@kernel
-def _merge_runs(
-    types: Ints,
-    losses: Floats,
-    begin: int,
-    to_types: Ints,
-    to_losses: Floats,
-    to_begin: int,
-    count: int,
-    width: int,
-) -> None:
-    """Merge each two runs of so many elements into one at another place."""
-    for first in range(0, count, 2 * width):
-        at, middle = begin + first, begin + min(first + width, count)
-        other, end = middle, begin + min(first + 2 * width, count)
-        to = to_begin + first
-        while at < middle and other < end:
-            # No branch, which would be guessed wrong every other time.
-            behind = losses[other] < losses[at]
-            of = other if behind else at
-            to_types[to], to_losses[to] = types[of], losses[of]
-            at, other, to = at + (not behind), other + behind, to + 1
-        for of in range(at, middle):
-            to_types[to], to_losses[to] = types[of], losses[of]
-            to += 1
-        for of in range(other, end):
-            to_types[to], to_losses[to] = types[of], losses[of]
-            to += 1
+    """Sort a part of the lists by rising losses; equal ones stay in their order."""
+    types, losses = lists.types[begin:end], lists.losses[begin:end]
+    order = np.argsort(losses, kind="mergesort")
+    types[:], losses[:] = types[order], losses[order]
 
 
 @kernel

@@ -31,13 +31,13 @@ duals raised are at most h, and the others at most c(S). All that matters lies w
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from anonymip.bounds.box_search import least_slack_by_boxes
 from anonymip.bounds.near_search import NearSearch, find_nearest, gather_near, new_near_search
 from anonymip.bounds.nearest_neighbour import suppresses
-from anonymip.bounds.set_search import least_slack
+from anonymip.bounds.slack_search import least_slack, least_slack_by_boxes
 from anonymip.enumeration.cluster_sets import exact_losses
 from anonymip.enumeration.merging import loss_scale
 from anonymip.objectives.kernels.growing_sets import add_row, empty_set, losses_with
@@ -162,7 +162,7 @@ class RecordDuals:
             duals[between], raised = caps[between], at
             search.reached[0] = max(search.reached[0], caps[order[at - 1]] if at else -np.inf)
             cursor = np.full(1, at)
-            raise_step(search, duals, self.floors, order, cursor, 1, caps, way, each, self._most)
+            raise_step(search, duals, self.floors, order, cursor, caps, way, each, self._most, 1)
             work = float(search.work[0]) - begun
             if step * work > self.left:
                 return np.inf
@@ -225,13 +225,8 @@ class RecordDuals:
         share: float,
     ) -> bool:
         most = self._most - (1.0 - share) * max(0.0, self.left)
-        cursor, duals, search = np.zeros(1, np.int64), self.duals, self.search
-
-        def step(amount: int) -> int:
-            return int(
-                raise_step(search, duals, spare, order, cursor, amount, caps, way, each, most)
-            )
-
+        cursor, given = np.zeros(1, np.int64), (self.search, self.duals, spare, order)
+        step = partial(raise_step, *given, cursor, caps, way, each, most)
         self._sweeping = step, cursor, len(order), phase, way
         return self.go_on()
 
@@ -267,11 +262,11 @@ def raise_step(
     spare: Floats,
     order: Ints,
     cursor: Ints,
-    amount: int,
     caps: Floats,
     way: int,
     most_each: int,
     most: float,
+    amount: int,
 ) -> int:
     """Raise the duals of up to `amount` further types; return how many are done, all if no more is.
 

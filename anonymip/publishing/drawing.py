@@ -22,7 +22,7 @@ from anonymip.graphs import (
     effective_matches,
     random_matchings,
 )
-from anonymip.graphs.effective import ring_successors
+from anonymip.graphs.matchings import ring_successors
 from anonymip.problem import Problem
 from anonymip.recodings import Diversity
 from anonymip.recodings.rules.diversity import RowsOfRecords, lacking_records

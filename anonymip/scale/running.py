@@ -48,7 +48,7 @@ from anonymip.scale.part import (
     split,
 )
 from anonymip.scale.sources import Batch, find_batches, read_batch, source_of
-from anonymip.scale.survey import Wanted, Whole, look_at, summed_up
+from anonymip.scale.survey import Whole, look_at, summed_up
 from anonymip.scale.targets import part_name, target_of
 from anonymip.solution import bound_text
 
@@ -220,8 +220,8 @@ def run_by_parts(
     watch, target = Stopwatch(), target_of(output)
     budget = budget or Budget()
     target.refuse()
-    batches, _ = find_batches(task.source, engine.part_rows)
-    first = _first_look(task, batches[0])
+    batches = find_batches(task.source, engine.part_rows)
+    first = _look(task, batches[0])
     _refuse_unsuited(task, first)
     known = sum(batch.rows for batch in batches) if all(one.rows >= 0 for one in batches) else None
     width = len(first.names) + len(first.sensitive + first.keep)
@@ -254,8 +254,8 @@ def run_by_parts(
         )
 
 
-def _first_look(task: Task, batch: Batch) -> Microdata:
-    """Return the table of the first batch, whose roles are checked as those of any table."""
+def _look(task: Task, batch: Batch) -> Microdata:
+    """Return the table of a batch, whose roles are checked as those of any table."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*far beyond all others")
@@ -393,10 +393,10 @@ def _results(
 ) -> tuple[list[PartResult], Tree, Whole]:
     """Look, cut, split, solve: return what became of each part, the cuts kept, the whole table."""
     schema = task.schema
-    wanted = Wanted(schema, task.columns, max(1, NUMBERS.sample // len(batches)))
+    wanted = schema, task.columns, max(1, NUMBERS.sample // len(batches))
     seen = runner.map(look_at, [(one,) for one in batches], wanted, "reading")
     try:
-        whole = summed_up(seen, schema, first.original[[*wanted.columns]])
+        whole = summed_up(seen, schema, first.original[[*task.columns]])
         for attribute in whole.given:
             count = whole.missing[attribute.name]
             if count and policy_of(attribute, schema.table) == "error":
@@ -438,9 +438,9 @@ def _found_again(task: Task, batches: Sequence[Batch], error: AnonymipError) -> 
     """Return the error of the first batch that has the same fault, which names file and row."""
     for batch in batches:
         try:
-            task.schema.apply(as_pandas(read_batch(batch, task.schema.table)))
+            _look(task, batch)
         except AnonymipError as found:
-            return said_of(found, str(batch))
+            return found
     return error
 
 

@@ -64,8 +64,8 @@ def file_system(address: str) -> tuple[Any, str]:
     return system, path
 
 
-def find_batches(source: str, most: int) -> tuple[list[Batch], list[str]]:
-    """Return the batches of a table in the order of its files, and the names of its columns.
+def find_batches(source: str, most: int) -> list[Batch]:
+    """Return the batches of a table in the order of its files.
 
     `source`: a file, or a folder whose files are the table, hidden ones and those that begin with
     an underscore left aside; folders named as ``country=DE`` say the value of a column. `most`:
@@ -97,7 +97,7 @@ def find_batches(source: str, most: int) -> tuple[list[Batch], list[str]]:
         names = names or here
         refuse_lacking(told, names, here)
         batches += (replace(one, partition=partition) for one in _grouped(told, sizes, most))
-    return batches, names
+    return batches
 
 
 def _partitions(files: Sequence[str], folder: str, prefix: str) -> list[Partition]:

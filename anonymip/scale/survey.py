@@ -57,18 +57,11 @@ def fingerprint_of(frame: pd.DataFrame) -> int:
     return int(rows.sum(dtype=np.uint64))
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What is looked for: the columns that are published or counted, and rows of a batch."""
-
-    schema: Schema
-    columns: tuple[str, ...]
-    samples: int
-
-
-def look_at(batch: Batch, wanted: Wanted, *, budget: Budget | None = None) -> Seen:
-    """Return what a batch holds."""
-    schema, columns, samples = wanted.schema, wanted.columns, wanted.samples
+def look_at(
+    batch: Batch, wanted: tuple[Schema, tuple[str, ...], int], *, budget: Budget | None = None
+) -> Seen:
+    """Return what a batch holds; wanted are columns, published or counted, and rows as a sample."""
+    schema, columns, samples = wanted
     frame = as_pandas(read_batch(batch, schema.table, columns))
     tokens = schema.table.missing
     absent = {name: missing_rows(frame[name], tokens) for name in schema.attributes}

@@ -241,8 +241,5 @@ class Address:
 
 
 def _digest(system: Any, place: str) -> str:
-    found = hashlib.sha256()
     with system.open(place, "rb") as stream:
-        while block := stream.read(2**22):
-            found.update(block)
-    return found.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -31,12 +31,12 @@ from anonymip import (
     solve,
 )
 from anonymip.bounds import ladder
-from anonymip.bounds.box_search import least_slack_by_boxes
 from anonymip.bounds.ladder import Ladder, PairSums, bounds_by_pairs, guided_ascent, ladder_bound
-from anonymip.bounds.near_program import SetProgram
+from anonymip.bounds.near_program import NearProgram, SetProgram
 from anonymip.bounds.near_search import NearLists, gather_near, sort_by_loss
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
 from anonymip.bounds.record_duals import RecordDuals
+from anonymip.bounds.slack_search import least_slack_by_boxes
 from anonymip.effort import EFFORTS
 from anonymip.exact.column_generation.column_generation import relaxation_bound
 from anonymip.heuristics.classes.mondrian import mondrian
@@ -296,17 +296,14 @@ def test_no_sweep_follows_where_a_program_guides(monkeypatch: pytest.MonkeyPatch
 def test_a_part_of_the_lists_is_sorted(losses: list[int], before: int, behind: int) -> None:
     """Equal losses stay in their order, and what lies around them stays where it is."""
     n, values = len(losses), np.array([*[-1] * before, *losses, *[-2] * behind], np.float64)
-    lists = NearLists.of_sizes(room=len(values), k=2, t=1, sets=_no_sets())
+    sets = GrowingSets.of_sizes(lines=1, words=1, r=0, s=0, p=0)
+    lists = NearLists.of_sizes(room=len(values), k=2, t=1, sets=sets)
     lists.losses[:], lists.types[:] = values, np.arange(len(values))
     sort_by_loss(lists, before, before + n)
     order = before + np.argsort(values[before : before + n], kind="stable")
     expected = [*range(before), *order, *range(before + n, len(values))]
     assert lists.types.tolist() == expected
     assert (lists.losses == values[expected]).all()
-
-
-def _no_sets() -> GrowingSets:
-    return GrowingSets.of_sizes(lines=1, words=1, r=0, s=0, p=0)
 
 
 @pytest.mark.parametrize("cells", [3e6, 5e6, 1e7])
@@ -511,7 +508,7 @@ def test_no_set_undercuts_the_duals_of_any_round(
     """Wherever the rounds end, no set of k or more records costs less than its duals."""
     problem = Problem(larger_microdata(seed, n), k, objective=LOSSES[name].objective)
     duals = duals_of(problem, cells)
-    for _ in guided_ascent(duals, Budget()):
+    for _ in guided_ascent(duals, NearProgram(duals, Budget())):
         assert least_left(problem, duals.terms()) >= -1e-12
 
 
@@ -541,7 +538,8 @@ def test_a_round_aims_no_farther_than_there_is_work(monkeypatch: pytest.MonkeyPa
         share = 0.9 if capped else np.inf
         monkeypatch.setattr(ladder, "NUMBERS", replace(ladder.NUMBERS, fitting=share))
         duals = duals_of(problem, cells)
-        proven[cells, capped] = next(iter(guided_ascent(duals, Budget()))), duals.value
+        rounds = iter(guided_ascent(duals, NearProgram(duals, Budget())))
+        proven[cells, capped] = next(rounds), duals.value
     (cut, lower), (complete, higher) = proven[1e7, False], proven[1e7, True]
     assert (cut, complete, lower < higher) == (False, True, True)
     assert proven.get((1e9, True)) == proven.get((1e9, False))  # with work for all
@@ -578,7 +576,7 @@ def test_rounds_end_where_duals_add_up_to_nothing() -> None:
 
     table = Microdata(pd.DataFrame({"a": list("xxyyyy")}), (Attribute("a", "categorical"),))
     duals = duals_of(Problem(table, 3, objective=objective(beside_a_constant)))
-    assert len(list(islice(guided_ascent(duals, Budget()), 20))) < 5
+    assert len(list(islice(guided_ascent(duals, NearProgram(duals, Budget())), 20))) < 5
 
 
 def test_program_finds_the_best_duals_of_its_sets() -> None:

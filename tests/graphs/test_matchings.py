@@ -22,8 +22,7 @@ from anonymip.graphs import (
     effective_sizes,
     random_matchings,
 )
-from anonymip.graphs.effective import ring_successors
-from anonymip.graphs.matchings import WAYS
+from anonymip.graphs.matchings import WAYS, ring_successors
 from tests import profiles
 from tests.cover_brute_force import assignments, effective_pairs
 from tests.random_covers import (

@@ -132,53 +132,41 @@ def ascend(
     """
     if rounds is None:
         rounds = ROUNDS if program.pairs <= _MANY_PAIRS else _SHORT
-    climb = _Climb(program)
-    for iterations, first, last in rounds:
-        if climb.value >= enough:
-            break
-        climb.round(iterations, first, last, budget, enough)
-    return pattern_duals(program, climb.best)
+    counts, types = program.counts, program.type_count
+    best = program.cheapest.copy()
+    reached = float((best * counts).sum())
+    touched, added, uncovered = np.empty((3, types), np.int64)
+    work = np.zeros(program.rows, np.int64), np.zeros(program.rows), touched, added, uncovered
+    lagrangian = partial(_lagrangian, program.k, counts, program.costs, program.row_of)
 
-
-class _Climb:
-    """The best duals so far, and what an iteration works with."""
-
-    def __init__(self, program: PatternProgram) -> None:
-        self.program = program
-        self.best = program.cheapest.copy()
-        self.value = float((self.best * program.counts).sum())
-        given = program.k, program.counts, program.costs, program.row_of
-        self._lagrangian = partial(_lagrangian, *given)
-        touched, added, uncovered = np.empty((3, program.type_count), np.int64)
-        held, losses = np.zeros(program.rows, np.int64), np.zeros(program.rows)
-        self._work, self._uncovered = (held, losses, touched, added, uncovered), uncovered
-
-    def round(
-        self, iterations: int, first: float, last: float, budget: Budget, enough: float
-    ) -> None:
+    def climb(iterations: int, first: float, last: float) -> None:
         """Climb from the best duals with steps that shrink from `first` to `last`."""
-        program = self.program
-        duals, direction = self.best.copy(), np.zeros(program.type_count)
-        at = 0
+        duals, direction, at = best.copy(), np.zeros(types), 0
 
         def step(amount: int) -> int:
-            nonlocal at, duals, direction
+            nonlocal at, duals, direction, best, reached
             for _ in range(min(amount, iterations - at)):
                 order = np.argsort(-duals, kind="stable")
-                value = float(self._lagrangian(duals, order, *self._work))
-                if value > self.value:
-                    self.value, self.best = value, duals
+                value = float(lagrangian(duals, order, *work))
+                if value > reached:
+                    reached, best = value, duals
                     if value >= enough:
                         at = iterations
                         break
-                share = self._uncovered / program.counts
-                direction = _MOMENTUM * direction + (1 - _MOMENTUM) * np.clip(share, -1.0, 1.0)
+                share = np.clip(uncovered / counts, -1.0, 1.0)
+                direction = _MOMENTUM * direction + (1 - _MOMENTUM) * share
                 length = program.star_cost * first * (last / first) ** (at / iterations)
                 duals = np.minimum(duals + length * direction, program.price)
                 at += 1
             return at
 
         run_in_steps(step, iterations, budget, "Lagrangian bound")
+
+    for given in rounds:
+        if reached >= enough:
+            break
+        climb(*given)
+    return pattern_duals(program, best)
 
 
 @kernel

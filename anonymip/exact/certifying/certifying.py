@@ -326,7 +326,7 @@ def _bound_of(problem: Problem, solution: Solution | None, budget: Budget) -> Bo
 
 def _nearest(problem: Problem, budget: Budget) -> Bound:
     """Return the bound by nearest squared errors, with these as duals."""
-    terms = squared_error_terms(problem, budget)
+    terms, _ = squared_error_terms(problem, budget)
     largest = min(2 * problem.k - 1, problem.n)
     duals = DualProof(terms, problem.k, largest, weight="size", coverage=1)
     return Bound(float(terms.sum()), "nearest squared errors", "argument", 0.0, duals)

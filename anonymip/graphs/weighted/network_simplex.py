@@ -142,23 +142,6 @@ def _refresh(network: Network) -> None:
 
 
 @kernel
-def _room(network: Network, node: int, upwards: bool) -> int:
-    """Return how much more can flow between a node and its parent, in a direction."""
-    arc = network.arc[node]
-    along = (network.tail[arc] == node) == upwards
-    left: int = network.capacity[arc] - network.flow[arc] if along else network.flow[arc]
-    return left
-
-
-@kernel
-def _push(network: Network, node: int, upwards: bool, amount: int) -> None:
-    """Send an amount between a node and its parent, in a direction."""
-    arc = network.arc[node]
-    along = (network.tail[arc] == node) == upwards
-    network.flow[arc] += amount if along else -amount
-
-
-@kernel
 def _pivot(network: Network, limit: int) -> bool:
     """Make so many pivots; return whether the flow is the cheapest."""
     for _ in range(limit):
@@ -180,28 +163,23 @@ def _pivot(network: Network, limit: int) -> bool:
                 right = network.parent[right]
         join = left
         # The least room on the cycle; of equal ones the last along it, seen from the join.
-        at = first
-        while at != join:
-            room = _room(network, at, False)
-            if room < amount:
-                amount, below, side = room, at, 1
-            at = network.parent[at]
-        at = second
-        while at != join:
-            room = _room(network, at, True)
-            if room <= amount:
-                amount, below, side = room, at, 2
-            at = network.parent[at]
+        for upwards in (False, True):
+            at = second if upwards else first
+            while at != join:
+                arc = network.arc[at]
+                along = (network.tail[arc] == at) == upwards
+                room = network.capacity[arc] - network.flow[arc] if along else network.flow[arc]
+                if room < amount or (upwards and room == amount):
+                    amount, below, side = room, at, 1 + upwards
+                at = network.parent[at]
         # Send that much around the cycle.
         network.flow[enters] += amount if empty else -amount
-        at = first
-        while at != join:
-            _push(network, at, False, amount)
-            at = network.parent[at]
-        at = second
-        while at != join:
-            _push(network, at, True, amount)
-            at = network.parent[at]
+        for upwards in (False, True):
+            at = second if upwards else first
+            while at != join:
+                arc = network.arc[at]
+                network.flow[arc] += amount if (network.tail[arc] == at) == upwards else -amount
+                at = network.parent[at]
         # The entering arc itself has the least room: it is full or empty now, the tree stays.
         if side == 0:
             network.state[enters] = -network.state[enters]

@@ -9,7 +9,6 @@ from anonymip.heuristics.freeform.partitioned import in_parts
 from anonymip.heuristics.freeform.rounds.choices import choose_in_order
 from anonymip.heuristics.freeform.rounds.reciprocal import grow_pairs
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
-from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
@@ -61,9 +60,7 @@ def greedy(
     """
     if chooser not in _CHOOSERS:
         raise unknown_name("chooser", chooser, _CHOOSERS)
-    rounds = Rounds.of(
-        problem, "greedy", budget or Budget(), reciprocal=reciprocal, sort_greedy=sort_greedy
-    )
+    rounds = Rounds(problem, "greedy", budget, reciprocal=reciprocal)
     if rounds.reciprocal:
         stopped = grow_pairs(rounds)
     else:

@@ -14,7 +14,6 @@ from anonymip.heuristics.freeform.partitioned import in_parts
 from anonymip.heuristics.freeform.rounds.growing_cover import add
 from anonymip.heuristics.freeform.rounds.reciprocal import OpenRecords, grow_pairs, make_pair
 from anonymip.heuristics.freeform.rounds.rounds import Costs, Rounds, fill_costs, new_costs
-from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
@@ -51,9 +50,7 @@ def hungarian(
     .. [1] K. Doka, M. Xue, D. Tsoumakos, P. Karras: k-Anonymization by Freeform Generalization,
        ASIACCS 2015, Section 7.
     """
-    rounds = Rounds.of(
-        problem, "hungarian", budget or Budget(), reciprocal=reciprocal, sort_greedy=sort_greedy
-    )
+    rounds = Rounds(problem, "hungarian", budget, reciprocal=reciprocal)
     if len(np.unique(rounds.cover.wanted)) > 1:
         raise InputError(
             "hungarian gives all records one degree, and the problem asks for several",

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial, wraps
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -89,7 +90,7 @@ def leave_out(
     O(n k^2 m) for what leaving saves.
     """
     watch, most, choosing = Stopwatch(), problem.most_suppressed, quick or cover
-    saved = np.zeros(problem.n)
+    saved, by_loss = np.zeros(problem.n), attrgetter("objective")
     saved[unfit] = np.inf
     out, first = np.isinf(saved), None
     if isinstance(start, Cover):
@@ -120,13 +121,13 @@ def leave_out(
         tried.add(out.tobytes())
         with suppress(NoSolution, InputError):
             found = _covered(problem, out, choosing, budget.share(1 / (len(sizes) - done)), None)
-            best = min(best, found, key=_loss)
+            best = min(best, found, key=by_loss)
     if quick is not None and best.assignment.suppressed > begun.assignment.suppressed:
         assert isinstance(best.assignment, Cover)
         out = best.assignment.sizes == 0
         with suppress(NoSolution):
-            best = min(_covered(problem, out, cover, budget, None), best, key=_loss)
-    best = min(begun, best, key=_loss)
+            best = min(_covered(problem, out, cover, budget, None), best, key=by_loss)
+    best = min(begun, best, key=by_loss)
     return retold(
         best,
         problem,
@@ -158,10 +159,6 @@ def savings(problem: Problem, cover: Cover) -> Floats:
         except UnsupportedObjective:
             continue  # a loss of classes may be undefined for sets as small as these.
     return saved
-
-
-def _loss(solution: Solution) -> float:
-    return solution.objective
 
 
 def _covered(

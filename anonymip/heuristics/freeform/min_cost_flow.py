@@ -9,7 +9,6 @@ from anonymip.graphs.weighted.degree_flow import cheapest_degrees
 from anonymip.heuristics.freeform.left_out import leaves_out
 from anonymip.heuristics.freeform.rounds.growing_cover import add
 from anonymip.heuristics.freeform.rounds.rounds import Rounds, fill_costs, new_costs
-from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
@@ -39,9 +38,7 @@ def min_cost_flow(problem: Problem, *, budget: Budget | None = None, seed: int =
     .. [1] K. Doka, M. Xue, D. Tsoumakos, P. Karras: k-Anonymization by Freeform Generalization,
        ASIACCS 2015, Section 8 (minCostFlow).
     """
-    rounds = Rounds.of(
-        problem, "min-cost-flow", budget or Budget(), reciprocal=False, sort_greedy=sort_greedy
-    )
+    rounds = Rounds(problem, "min-cost-flow", budget)
     if rounds.reciprocal:
         raise InputError(
             "min-cost-flow makes no reciprocal covers",

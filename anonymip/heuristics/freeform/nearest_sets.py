@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from anonymip.assignments import Cover
 from anonymip.bounds.ladder import allowed_cells
 from anonymip.bounds.nearest_neighbour import lowered_terms, nearest_neighbour_terms
 from anonymip.bounds.record_duals import RecordDuals
@@ -24,8 +23,8 @@ from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
-#: Sets of the records, and why they are not finished; None where they are.
-_Found = tuple[Cover, Stopped | None]
+#: The records with their sets, and why they are not finished; None where they are.
+_Found = tuple[Growth, Stopped | None]
 
 #: Pairs of records times columns up to which k-concealment looks where ways cost most, for one way
 #: that takes 2.5 s for 1e8.
@@ -64,7 +63,8 @@ def nearest_sets(
     failure: NoSolution | None = None
     for find in _ways(problem, effort, budget):
         try:
-            cover, stopped = find()
+            growth, stopped = find()
+            cover = growth.cover(stopped)
             found = finish_cover(problem, cover, "nearest-sets", watch, stopped=stopped)
         except NoSolution as reason:
             failure = failure or reason
@@ -97,7 +97,7 @@ def _ways(problem: Problem, effort: str, budget: Budget) -> Iterator[Callable[[]
         return
     for by_loss in (False, True):
         growth = Growth(problem, by_loss=by_loss)
-        yield partial(lambda one: _finished(one, one.hide(budget)), growth)
+        yield partial(lambda one: (one, one.hide(budget)), growth)
 
 
 _Sets = dict[int, Ints]
@@ -119,7 +119,7 @@ def _nearest(problem: Problem, sets: _Sets | None, wide: bool, budget: Budget) -
         growth.take_all(dict.fromkeys(_widest(problem, sets), np.arange(problem.n)))
     if not isinstance(problem.recoding, KOne):
         stopped = stopped or growth.hide(budget)
-    return _finished(growth, stopped)
+    return growth, stopped
 
 
 def _widest(problem: Problem, sets: _Sets | None) -> list[int]:
@@ -144,7 +144,7 @@ def _reaching(problem: Problem, wide: list[int], budget: Budget) -> _Found:
     growth = Growth(problem, by_loss=False)
     growth.take_all(dict.fromkeys(wide, np.arange(problem.n)))
     stopped = growth.reach(np.array(wide), budget)
-    return _finished(growth, stopped or growth.hide(budget))
+    return growth, stopped or growth.hide(budget)
 
 
 def _cutting(problem: Problem, least: int, budget: Budget) -> _Found:
@@ -169,10 +169,6 @@ def _cutting(problem: Problem, least: int, budget: Budget) -> _Found:
             wide.append(i)
             following = cut
     return _reaching(problem, wide, budget)
-
-
-def _finished(growth: Growth, stopped: Stopped | None) -> _Found:
-    return growth.cover(stopped), stopped
 
 
 def _least_sets(problem: Problem, effort: str, budget: Budget) -> dict[int, Ints] | None:

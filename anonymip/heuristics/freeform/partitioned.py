@@ -77,24 +77,9 @@ def in_parts(method: Method) -> Method:
     ``part``: most records of a part, 0 for the whole table; ``jobs``: processes at a time.
     """
 
-    def run(
-        problem: Problem,
-        *,
-        part: int = 0,
-        jobs: int = 0,
-        budget: Budget | None = None,
-        seed: int = 0,
-        **options: Any,
-    ) -> Solution:
-        return solve_in_parts(
-            problem,
-            method if part == 0 else wrapped,
-            part=part,
-            jobs=jobs,
-            budget=budget,
-            seed=seed,
-            **options,
-        )
+    def run(problem: Problem, *, part: int = 0, jobs: int = 0, **options: Any) -> Solution:
+        each = method if part == 0 else wrapped
+        return solve_in_parts(problem, each, part=part, jobs=jobs, **options)
 
     taken = signature(method)
     # What calls a release by the name of its method sees this function.

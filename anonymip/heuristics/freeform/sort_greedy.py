@@ -8,16 +8,17 @@ import numpy as np
 
 from anonymip.errors import unknown_name
 from anonymip.heuristics.freeform.partitioned import in_parts
-from anonymip.heuristics.freeform.rounds.blocks import Blocks, new_blocks, take_place
-from anonymip.heuristics.freeform.rounds.choices import match_left, new_choices
-from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, PairWeights, add
-from anonymip.heuristics.freeform.rounds.matches import (
+from anonymip.heuristics.freeform.rounds.blocks import (
+    Blocks,
     MatchHeap,
-    Shortlists,
-    next_original,
+    cheapest,
+    new_blocks,
     pop,
     push,
+    take_place,
 )
+from anonymip.heuristics.freeform.rounds.choices import match_left, new_choices
+from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, PairWeights, add
 from anonymip.heuristics.freeform.rounds.reciprocal import grow_pairs, pair_cheapest
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
 from anonymip.problem import Problem
@@ -66,11 +67,11 @@ def sort_greedy(
     Raises InputError if weight or repair is unknown, or the problem asks for another recoding, or
     for diversity; NoSolution if no cover is found that has the degrees and keeps the limits.
 
-    No edges are sorted: a heap holds the best match left of each published record, and the next
-    ones come from a shortlist that is made again when it is used up. That is the rule of the sorted
-    list. Complexity: O(k n^2 m) time for the first look alone at worst; bounds on blocks of 32
-    neighbours rule most originals out. Memory O(n (k + m)). A loss without tables needs the
-    weights of all pairs, and is replaced by GCP beyond 1000 records.
+    No edges are sorted: a heap holds the best match left of each published record, and the next one
+    is sought where that is taken. That is the rule of the sorted list. Complexity: O(k n^2 m) time
+    for the first look alone at worst; bounds on blocks of 32 neighbours rule most originals out.
+    Memory O(n (k + m)). A loss without tables needs the weights of all pairs, and is replaced by
+    GCP beyond 1000 records.
 
     References
     ----------
@@ -81,9 +82,7 @@ def sort_greedy(
         raise unknown_name("weight", weight, _WEIGHTS)
     if repair not in _REPAIRS:
         raise unknown_name("repair", repair, _REPAIRS)
-    rounds = Rounds.of(
-        problem, "sort-greedy", budget or Budget(), reciprocal=reciprocal, sort_greedy=sort_greedy
-    )
+    rounds = Rounds(problem, "sort-greedy", budget, reciprocal=reciprocal)
     if rounds.reciprocal:
         stopped = grow_pairs(rounds, pair_cheapest)
     else:
@@ -103,11 +102,8 @@ def _match(
     n, before = len(quota), rounds.cover.sizes.copy()
     blocks = new_blocks(rounds.weights, quota, published=False, bounded=rounds.bounds_hold)
     losses = rounds.losses() if by_loss else np.zeros(n)
-    heap, lists = MatchHeap.of_sizes(n=n), Shortlists.of_sizes(n=n)
-    room, cursor = quota.copy(), np.zeros(2, np.int64)
-    step = partial(
-        _match_step, rounds.cover, rounds.weights, blocks, lists, heap, losses, room, cursor
-    )
+    heap, room, cursor = MatchHeap.of_sizes(n=n), quota.copy(), np.zeros(2, np.int64)
+    step = partial(_match_step, rounds.cover, rounds.weights, blocks, heap, losses, room, cursor)
     stopped = run_in_steps(step, n + int(room.sum()), rounds.budget, phase, first=100)
     if stopped is None and blocks.places.any():
         if originals_look:
@@ -122,7 +118,6 @@ def _match_step(
     cover: GrowingCover,
     weights: PairWeights,
     blocks: Blocks,
-    lists: Shortlists,
     heap: MatchHeap,
     losses: Floats,
     room: Ints,
@@ -151,7 +146,7 @@ def _match_step(
                 cursor[1] += 1
                 take_place(blocks, weights, record)
         if room[i] > 0:
-            record, increase = next_original(lists, blocks, weights, cover, i)
+            record = cheapest(blocks, weights, cover, i, False)
             if record >= 0:
-                push(heap, i, losses[i] + increase, record)
+                push(heap, i, losses[i] + blocks.cost[0], record)
     return cursor[0] + cursor[1]

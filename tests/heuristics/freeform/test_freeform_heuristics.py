@@ -80,7 +80,7 @@ def check_loss(case: Case, solution: Solution) -> None:
 
 def expected_sets(problem: Problem, reference: Callable[..., list[list[int]]]) -> list[list[int]]:
     """Return what a reference finds, with the package's weights, so that ties are the same."""
-    rounds = Rounds.of(problem, "test", Budget(), reciprocal=False, sort_greedy=sort_greedy)
+    rounds = Rounds(problem, "test", Budget())
     states = rounds.weights.states
 
     def weight(one: list[int], record: int) -> float:
@@ -149,7 +149,7 @@ def test_weights_are_those_of_the_definition(seed: int) -> None:
     texts = Column((*"pqr", *rng.choice(list("pqr"), n - 3).tolist()), numeric=False)
     case = Case((*numbers, texts), k, LOSSES["gcp"])
     problem = freeform(case)
-    rounds = Rounds.of(problem, "test", Budget(), reciprocal=False, sort_greedy=sort_greedy)
+    rounds = Rounds(problem, "test", Budget())
 
     def weight(one: list[int], record: int) -> float:
         held = rounds.order[one].tolist()

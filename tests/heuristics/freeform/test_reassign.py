@@ -25,9 +25,7 @@ from anonymip import (
     census,
 )
 from anonymip.effort import EFFORTS
-from anonymip.heuristics.freeform import exchanges
-from anonymip.heuristics.freeform.exchanges import MatchingExchange, swap_matches
-from anonymip.heuristics.freeform.reassign import STARTS, reassign
+from anonymip.heuristics.freeform.reassign import STARTS, MatchingExchange, reassign, swap_matches
 from anonymip.heuristics.freeform.ring import ring
 from anonymip.heuristics.freeform.set_growth import FreeformNumbers
 from anonymip.recodings import Cap, Freeform
@@ -63,7 +61,7 @@ def test_the_optimum_for_k_2(case: Case) -> None:
     case = replace(case, k=2)
     problem = case.problem().replace(recoding=Freeform())
     start = ring(problem)
-    exchange = MatchingExchange.of(problem, 2, np.random.default_rng(0))
+    exchange = MatchingExchange(problem, 2, np.random.default_rng(0))
     cover, gain, stopped = exchange.run_pass(start.assignment, Budget())
     assert stopped is None
     loss = loss_of(case, cover)
@@ -164,7 +162,9 @@ def test_losses_without_tables() -> None:
 
 def test_too_many_records_without_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """The refusal names parts as the way out."""
-    monkeypatch.setattr(exchanges, "NUMBERS", FreeformNumbers(untabled=4))
+    monkeypatch.setattr(
+        "anonymip.heuristics.freeform.reassign.NUMBERS", FreeformNumbers(untabled=4)
+    )
     columns = (Column((0.0, 10.0, 1.0, 11.0, 5.0)), Column((3.0, 1.0, 2.0, 1.0, 2.0)))
     case = Case(columns, 2, PRODUCT)
     with pytest.raises(UnsupportedObjective, match="parts of at most 4"):
@@ -173,7 +173,7 @@ def test_too_many_records_without_tables(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_single_precision_is_never_above_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large tables keep costs in single precision; here a small one does."""
-    monkeypatch.setattr(exchanges, "NUMBERS", FreeformNumbers(double=10))
+    monkeypatch.setattr("anonymip.heuristics.freeform.reassign.NUMBERS", FreeformNumbers(double=10))
     problem = Problem(census(60, 5, seed=1), 4, Freeform())
     start = ring(problem)
     assert reassign(problem, start=start.assignment).objective < start.objective
@@ -251,7 +251,7 @@ def test_a_pass_that_is_cut_short_keeps_what_it_gained() -> None:
                 budget.interrupt()
 
         budget.progress = listen
-        exchange = MatchingExchange.of(problem, 5, np.random.default_rng(1))
+        exchange = MatchingExchange(problem, 5, np.random.default_rng(1))
         cover, gain, _ = exchange.run_pass(start.assignment, budget)
         problem.recoding.check(problem, cover)
         total = problem.compiled.total(problem.recoding.describe(problem, cover), cover)

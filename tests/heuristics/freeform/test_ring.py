@@ -32,8 +32,7 @@ from anonymip.graphs import components
 from anonymip.heuristics.classes.hp import hp
 from anonymip.heuristics.freeform.nh import nh
 from anonymip.heuristics.freeform.ring import ring
-from anonymip.heuristics.freeform.rings import ring_sets
-from anonymip.heuristics.freeform.spaced_order import diverse_order
+from anonymip.heuristics.freeform.rings import diverse_order, ring_sets
 from anonymip.orders.orders import ORDERS
 from anonymip.publishing.drawing import draw_diverse
 from anonymip.recodings import Cap

@@ -1,4 +1,4 @@
-"""Records that may be chosen in a round, in blocks of neighbours, and the search for the cheapest.
+"""Records that may be chosen in a round, in blocks of neighbours, and a heap of cheapest matches.
 
 Published records choose the originals that they take in, or originals the published records whose
 sets they join; which of the two is a parameter of :class:`Blocks`. The bound of a block adds up
@@ -38,30 +38,6 @@ _PUBLISHED = 64
 #: A term with more values than this is left out of the bounds of published records: their memory
 #: is values times blocks.
 _MOST_VALUES = 8_192
-#: Most records that a search can be asked for.
-LONGEST = 32
-
-
-class _OriginalTerms(Packed):
-    """What the blocks of originals hold beside the ends of ranges; empty for published records."""
-
-    #: The terms of the items, side by side so that each term is one short pass.
-    values: Annotated[Floats, "r, held"]
-    set_codes: Annotated[Codes, "s, held"]
-    pair_codes: Annotated[Codes, "p, held"]
-    #: Uint64, a bit for each value of a block, values being counted modulo 64.
-    masks: Annotated[NDArray[np.uint64], "s, bounds"]
-    #: Least and greatest rank of a block.
-    pair_low: Annotated[Codes, "p, bounds"]
-    pair_high: Annotated[Codes, "p, bounds"]
-
-
-class _LeastPenalties(Packed):
-    """What the blocks of published records hold beside the ends of ranges; empty for originals."""
-
-    #: (values, blocks) least penalty of a block for each value of each set and pair term.
-    least: Floats
-    begin: Ints  # (s + p,) where the values of a term begin in `least`; -1: left out
 
 
 class Blocks(Packed):
@@ -76,16 +52,26 @@ class Blocks(Packed):
     #: sets of published records.
     low: Annotated[Floats, "r, count"]
     high: Annotated[Floats, "r, count"]
-    #: What else bounds a block of the one kind, of the other.
-    originals: _OriginalTerms
-    penalties: _LeastPenalties
+    #: The terms of originals, side by side so that each term is one short pass.
+    values: Annotated[Floats, "r, held"]
+    set_codes: Annotated[Codes, "s, held"]
+    pair_codes: Annotated[Codes, "p, held"]
+    #: Of a block of originals: uint64, a bit for each value, values being counted modulo 64; least
+    #: and greatest rank.
+    masks: Annotated[NDArray[np.uint64], "s, boxed"]
+    pair_low: Annotated[Codes, "p, boxed"]
+    pair_high: Annotated[Codes, "p, boxed"]
+    #: Of published records: (values, blocks) least penalty of a block for each value of each set
+    #: and pair term; (s + p,) where the values of a term begin in it, -1 if left out.
+    least: Floats
+    least_begin: Ints
     bounds: Annotated[Floats, "count"]  # workspace; empty if no bounds are wanted
     #: Workspaces: penalties of one record; weights of a block.
     table: Floats
     weights: Annotated[Floats, "length"]
-    #: What :func:`find_cheapest` finds.
-    found: Annotated[Ints, "LONGEST"]
-    costs: Annotated[Floats, "LONGEST"]
+    #: What :func:`cheapest` finds, and its weight.
+    found: Annotated[Ints, "1"]
+    cost: Annotated[Floats, "1"]
     marks: Annotated[Ints, "n"]  # last search in which each original was in the set of the chooser
     cursor: Annotated[Ints, "3"]  # items; those that still have places; searches
 
@@ -102,7 +88,7 @@ def new_blocks(weights: PairWeights, places: Ints, *, published: bool, bounded: 
     s, p = len(terms.set_codes), len(terms.pair_codes)
     length = _PUBLISHED if published else _ORIGINALS
     count = -(-n // length) if bounded else 0
-    held, bounds = (0, 0) if published else (n, count)
+    held, boxed = (0, 0) if published else (n, count)
     values = np.diff(terms.table_start)
     read = np.where(published & (values <= _MOST_VALUES), values, 0)
     begin = np.where(values <= _MOST_VALUES, np.cumsum(read) - read, -1).astype(np.int64)
@@ -113,8 +99,12 @@ def new_blocks(weights: PairWeights, places: Ints, *, published: bool, bounded: 
         published=published,
         length=length,
         places=places.copy(),
-        originals=_OriginalTerms.of_sizes(r=r, s=s, p=p, held=held, bounds=bounds),
-        penalties=_LeastPenalties(np.empty((int(read.sum()), count)), begin),
+        s=s,
+        p=p,
+        held=held,
+        boxed=boxed,
+        least=np.empty((int(read.sum()), count)),
+        least_begin=begin,
         table=new_table(terms),
     )
     make_blocks(blocks, weights)
@@ -127,8 +117,7 @@ def make_blocks(blocks: Blocks, weights: PairWeights) -> None:
 
     Complexity: O(n m) time for originals, O(n times the number of values) for published records.
     """
-    states, own = weights.states, blocks.originals
-    terms = states.terms
+    states, terms = weights.states, weights.states.terms
     # Items keep the order of the records, so that a block holds neighbours.
     kept = 0
     for record in range(len(blocks.places)):
@@ -136,12 +125,12 @@ def make_blocks(blocks: Blocks, weights: PairWeights) -> None:
             blocks.items[kept] = record
             if not blocks.published:
                 # One by one: numba compiles the assignment of a whole column for a second.
-                for r in range(len(own.values)):
-                    own.values[r, kept] = terms.range_values[r, record]
-                for s in range(len(own.set_codes)):
-                    own.set_codes[s, kept] = terms.set_codes[s, record]
-                for p in range(len(own.pair_codes)):
-                    own.pair_codes[p, kept] = terms.pair_codes[p, record]
+                for r in range(len(blocks.values)):
+                    blocks.values[r, kept] = terms.range_values[r, record]
+                for s in range(len(blocks.set_codes)):
+                    blocks.set_codes[s, kept] = terms.set_codes[s, record]
+                for p in range(len(blocks.pair_codes)):
+                    blocks.pair_codes[p, kept] = terms.pair_codes[p, record]
             kept += 1
     blocks.cursor[0] = kept
     blocks.cursor[1] = kept
@@ -166,7 +155,7 @@ def make_blocks(blocks: Blocks, weights: PairWeights) -> None:
 @kernel
 def _bound_penalties(blocks: Blocks, states: SetStates, b: int, held: Ints) -> None:
     """Write the penalties that no set of a block of published records undercuts."""
-    least, begin = np.full(len(blocks.table), np.inf), blocks.penalties.begin
+    least, begin = np.full(len(blocks.table), np.inf), blocks.least_begin
     for i in held:
         fill_table(states, i, blocks.table)
         for value in range(len(least)):
@@ -176,26 +165,25 @@ def _bound_penalties(blocks: Blocks, states: SetStates, b: int, held: Ints) -> N
         if begin[term] >= 0:
             start = states.terms.table_start[term]
             for value in range(states.terms.table_start[term + 1] - start):
-                blocks.penalties.least[begin[term] + value, b] = least[start + value]
+                blocks.least[begin[term] + value, b] = least[start + value]
 
 
 @kernel
 def _bound_codes(blocks: Blocks, terms: SetTerms, b: int, held: Ints) -> None:
     """Write which values and ranks a block of originals holds."""
-    own = blocks.originals
     # Values that share a bit make a bound lower, never too high.
     for s in range(len(terms.set_codes)):
         mask = np.uint64(0)
         for record in held:
             mask |= np.uint64(1) << np.uint64(terms.set_codes[s, record] & 63)
-        own.masks[s, b] = mask
+        blocks.masks[s, b] = mask
     for p in range(len(terms.pair_codes)):
         least, most = terms.pair_codes[p, held[0]], terms.pair_codes[p, held[0]]
         for record in held:
             least = min(least, terms.pair_codes[p, record])
             most = max(most, terms.pair_codes[p, record])
-        own.pair_low[p, b] = least
-        own.pair_high[p, b] = most
+        blocks.pair_low[p, b] = least
+        blocks.pair_high[p, b] = most
 
 
 @kernel
@@ -219,7 +207,7 @@ def _fill_bounds(blocks: Blocks, weights: PairWeights, chooser: int, count: int)
     if not blocks.published:
         _add_code_bounds(blocks, states, chooser, count)
         return
-    sets, begin = len(terms.set_codes), blocks.penalties.begin
+    sets, begin = len(terms.set_codes), blocks.least_begin
     for term in range(len(begin)):
         if begin[term] >= 0:
             code = (
@@ -227,7 +215,7 @@ def _fill_bounds(blocks: Blocks, weights: PairWeights, chooser: int, count: int)
                 if term < sets
                 else terms.pair_codes[term - sets, chooser]
             )
-            row = blocks.penalties.least[begin[term] + code]
+            row = blocks.least[begin[term] + code]
             for b in range(count):
                 bounds[b] += row[b]
 
@@ -235,7 +223,7 @@ def _fill_bounds(blocks: Blocks, weights: PairWeights, chooser: int, count: int)
 @kernel
 def _add_code_bounds(blocks: Blocks, states: SetStates, i: int, count: int) -> None:
     """Add what the set of published record i pays for the cheapest values of each block."""
-    bounds, own = blocks.bounds, blocks.originals
+    bounds = blocks.bounds
     # A block that shares no bit with the set holds only values that are new to it.
     for s in range(len(states.terms.set_codes)):
         mask = np.uint64(0)
@@ -243,7 +231,7 @@ def _add_code_bounds(blocks: Blocks, states: SetStates, i: int, count: int) -> N
         for place in range(begin, begin + states.counts[i, s]):
             mask |= np.uint64(1) << np.uint64(states.listed[i, place] & 63)
         rise = value_rise(states, i, s)
-        masks = own.masks[s]
+        masks = blocks.masks[s]
         for b in range(count):
             bounds[b] += rise if (masks[b] & mask) == np.uint64(0) else 0.0
     for p in range(len(states.terms.pair_codes)):
@@ -251,9 +239,9 @@ def _add_code_bounds(blocks: Blocks, states: SetStates, i: int, count: int) -> N
         begin = states.terms.table_start[len(states.terms.set_codes) + p]
         # The rank of the block within the range of the set or nearest to it: none costs less.
         for b in range(count):
-            code = max(own.pair_low[p, b], min(low_code, own.pair_high[p, b]))
-            if own.pair_low[p, b] > high_code:
-                code = own.pair_low[p, b]
+            code = max(blocks.pair_low[p, b], min(low_code, blocks.pair_high[p, b]))
+            if blocks.pair_low[p, b] > high_code:
+                code = blocks.pair_low[p, b]
             bounds[b] += blocks.table[begin + code]
 
 
@@ -264,13 +252,11 @@ def _scan_block(
     cover: GrowingCover,
     chooser: int,
     both_ways: bool,
-    longest: int,
     b: int,
-    held: int,
-) -> int:
-    """Insert the records of a block that are cheaper than those found, or find room among them."""
+) -> None:
+    """Look for a record in a block that is cheaper than the one found."""
     # Named once: the loop would look them up again for each record.
-    found, costs, places, items = blocks.found, blocks.costs, blocks.places, blocks.items
+    places, items = blocks.places, blocks.items
     begin, end = b * blocks.length, min(blocks.cursor[0], (b + 1) * blocks.length)
     published, weighed = blocks.published, blocks.weights
     marks, search = blocks.marks, blocks.cursor[2]
@@ -279,97 +265,65 @@ def _scan_block(
         for at in range(begin, end):
             weighed[at - begin] = weights.matrix[chooser, items[at]]
     elif not published:
-        own = blocks.originals
-        columns = own.values, own.set_codes, own.pair_codes
+        columns = blocks.values, blocks.set_codes, blocks.pair_codes
         weigh(weights.states, chooser, *columns, begin, blocks.table, weighed[: end - begin])
     rising = not both_ways or len(blocks.bounds) > 0  # what comes on top is not negative
-    # Found are sorted by weight, then by number; the last one is to be undercut.
-    worst, last = (costs[longest - 1], found[longest - 1]) if held == longest else (np.inf, -1)
+    least, best = blocks.cost[0], blocks.found[0]
     for at in range(begin, end):
         item = items[at]
         if published and places[item] == 0:
             continue
         weight = pair_weight(weights, item, chooser) if published else weighed[at - begin]
-        if (weight > worst and rising) or places[item] == 0:
+        if (weight > least and rising) or places[item] == 0:
             continue
         if both_ways:
             weight += pair_weight(weights, item, chooser)
-        if weight > worst or (weight == worst and item > last):
+        if weight > least or (weight == least and item > best):
             continue
         if covers(cover, item, chooser) if published else marks[item] == search:
             continue
-        # Those that are dearer move one place back, the last one of a full list off it.
-        place = held if held < longest else longest - 1
-        while place > 0 and (
-            costs[place - 1] > weight or (costs[place - 1] == weight and found[place - 1] > item)
-        ):
-            costs[place], found[place] = costs[place - 1], found[place - 1]
-            place -= 1
-        costs[place], found[place] = weight, item
-        held = min(held + 1, longest)
-        if held == longest:
-            worst, last = costs[longest - 1], found[longest - 1]
-    return held
-
-
-@kernel
-def find_cheapest(
-    blocks: Blocks,
-    weights: PairWeights,
-    cover: GrowingCover,
-    chooser: int,
-    both_ways: bool,
-    longest: int,
-) -> int:
-    """Find the records that a chooser may match at the least weights; return how many.
-
-    They are in ``blocks.found``, sorted by weight, then by number, the weights in ``blocks.costs``.
-
-    `both_ways`: whether the weight is the sum of both ways: each takes in the other. `longest`:
-    most records wanted. Complexity: O(v + (n / l + l b) m) time for v values of all attributes and
-    blocks of l, b being the blocks whose bound does not rule them out.
-    """
-    count = (blocks.cursor[0] + blocks.length - 1) // blocks.length
-    bounded = len(blocks.bounds) > 0
-    blocks.cursor[2] += 1
-    for at in range(0 if blocks.published else cover.sizes[chooser]):
-        blocks.marks[cover.members[chooser, at]] = blocks.cursor[2]
-    # What each value would cost this set, once for all blocks.
-    if not blocks.published and weights.matrix.shape[0] == 0:
-        fill_table(weights.states, chooser, blocks.table)
-    held, own = 0, -1
-    if bounded and count > 0:
-        _fill_bounds(blocks, weights, chooser, count)
-        # First the block that holds the record itself: it is likely to hold cheap ones.
-        place = int(np.searchsorted(blocks.items[: blocks.cursor[0]], chooser))
-        own = min(count - 1, place // blocks.length)
-        held = _scan_block(blocks, weights, cover, chooser, both_ways, longest, own, held)
-    bounds, items, costs = blocks.bounds, blocks.items, blocks.costs
-    for b in range(count):
-        if b == own:
-            continue
-        # A block whose bound is above the worst, or equal to it with later records, has no better.
-        if bounded and held == longest:
-            worst, bound = costs[longest - 1], bounds[b]
-            if bound > worst:
-                continue
-            if bound == worst and items[b * blocks.length] > blocks.found[longest - 1]:
-                continue
-        held = _scan_block(blocks, weights, cover, chooser, both_ways, longest, b, held)
-    return held
+        least, best = weight, item
+    blocks.cost[0], blocks.found[0] = least, best
 
 
 @kernel
 def cheapest(
     blocks: Blocks, weights: PairWeights, cover: GrowingCover, chooser: int, both_ways: bool
 ) -> int:
-    """Return the record that a chooser may match at the least weight, ``blocks.costs[0]``.
+    """Return the record that a chooser may match at the least weight, ``blocks.cost[0]``.
 
     The first of them where several do; -1 if it may match none that has places.
+
+    `both_ways`: whether the weight is the sum of both ways: each takes in the other. Complexity:
+    O(v + (n / l + l b) m) time for v values of all attributes and blocks of l, b being the blocks
+    whose bound does not rule them out.
     """
-    if find_cheapest(blocks, weights, cover, chooser, both_ways, 1) == 0:
-        return -1
-    return blocks.found[0]
+    count = (blocks.cursor[0] + blocks.length - 1) // blocks.length
+    bounded, bounds = len(blocks.bounds) > 0, blocks.bounds
+    blocks.cursor[2] += 1
+    for at in range(0 if blocks.published else cover.sizes[chooser]):
+        blocks.marks[cover.members[chooser, at]] = blocks.cursor[2]
+    # What each value would cost this set, once for all blocks.
+    if not blocks.published and weights.matrix.shape[0] == 0:
+        fill_table(weights.states, chooser, blocks.table)
+    blocks.cost[0], blocks.found[0], own = np.inf, -1, -1
+    if bounded and count > 0:
+        _fill_bounds(blocks, weights, chooser, count)
+        # First the block that holds the record itself: it is likely to hold cheap ones.
+        place = int(np.searchsorted(blocks.items[: blocks.cursor[0]], chooser))
+        own = min(count - 1, place // blocks.length)
+        _scan_block(blocks, weights, cover, chooser, both_ways, own)
+    for b in range(count):
+        if b == own:
+            continue
+        # A block whose bound is above the least, or equal to it with later records, has no better.
+        if bounded and (
+            bounds[b] > blocks.cost[0]
+            or (bounds[b] == blocks.cost[0] and blocks.items[b * blocks.length] > blocks.found[0])
+        ):
+            continue
+        _scan_block(blocks, weights, cover, chooser, both_ways, b)
+    return int(blocks.found[0])
 
 
 @kernel
@@ -380,3 +334,68 @@ def take_place(blocks: Blocks, weights: PairWeights, record: int) -> None:
         blocks.cursor[1] -= 1
         if 2 * blocks.cursor[1] < blocks.cursor[0] and blocks.cursor[0] > blocks.length:
             make_blocks(blocks, weights)
+
+
+class MatchHeap(Packed):
+    """Records, each with its best match; the least weight comes first.
+
+    A binary heap; ties go to the match, then the record, that comes first in the order.
+    """
+
+    weight: Annotated[Floats, "n"]  # of the match of each record
+    match: Annotated[Ints, "n"]  # the other side of it
+    records: Annotated[Ints, "n"]  # records of the heap
+    size: Annotated[Ints, "1"]  # records in the heap
+
+
+@kernel
+def _precedes(heap: MatchHeap, one: int, other: int) -> bool:
+    if heap.weight[one] != heap.weight[other]:
+        return heap.weight[one] < heap.weight[other]
+    if heap.match[one] != heap.match[other]:
+        return heap.match[one] < heap.match[other]
+    return one < other
+
+
+@kernel
+def push(heap: MatchHeap, record: int, weight: float, match: int) -> None:
+    """Put a record into the heap; it must not be in it. Complexity: O(log n) time."""
+    heap.weight[record] = weight
+    heap.match[record] = match
+    at = heap.size[0]
+    heap.size[0] += 1
+    while at > 0:
+        above = (at - 1) // 2
+        if not _precedes(heap, record, heap.records[above]):
+            break
+        heap.records[at] = heap.records[above]
+        at = above
+    heap.records[at] = record
+
+
+@kernel
+def pop(heap: MatchHeap) -> int:
+    """Take the first record out of the heap and return it; -1 if there is none.
+
+    Complexity: O(log n) time.
+    """
+    if heap.size[0] == 0:
+        return -1
+    first = heap.records[0]
+    heap.size[0] -= 1
+    size = heap.size[0]
+    if size > 0:
+        moved = heap.records[size]
+        at = 0
+        while True:
+            below = 2 * at + 1
+            if below >= size:
+                break
+            if below + 1 < size and _precedes(heap, heap.records[below + 1], heap.records[below]):
+                below += 1
+            if not _precedes(heap, heap.records[below], moved):
+                break
+            heap.records[at] = heap.records[below]
+            at = below
+        heap.records[at] = moved
+    return first

@@ -241,8 +241,8 @@ def _cheapest_giver(cover: GrowingCover, weights: PairWeights, choices: Choices,
             if best >= 0 and rising and taken - saved >= least:
                 continue
             replaced = cheapest(blocks, weights, cover, owner, False)
-            if replaced >= 0 and (best < 0 or blocks.costs[0] + (taken - saved) < least):
-                best, least = other, blocks.costs[0] + (taken - saved)
+            if replaced >= 0 and (best < 0 or blocks.cost[0] + (taken - saved) < least):
+                best, least = other, blocks.cost[0] + (taken - saved)
         if compared >= _COMPARED and best >= 0:
             break
     return best

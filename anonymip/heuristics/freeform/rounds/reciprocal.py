@@ -7,7 +7,15 @@ from functools import partial
 
 import numpy as np
 
-from anonymip.heuristics.freeform.rounds.blocks import Blocks, cheapest, new_blocks, take_place
+from anonymip.heuristics.freeform.rounds.blocks import (
+    Blocks,
+    MatchHeap,
+    cheapest,
+    new_blocks,
+    pop,
+    push,
+    take_place,
+)
 from anonymip.heuristics.freeform.rounds.growing_cover import (
     GrowingCover,
     PairWeights,
@@ -16,7 +24,6 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
     pair_weight,
     separate,
 )
-from anonymip.heuristics.freeform.rounds.matches import MatchHeap, pop, push
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
 from anonymip.runtime.arrays import Ints
 from anonymip.runtime.kernels import kernel
@@ -73,7 +80,7 @@ def _offer(
     """Put a record into the heap with its cheapest partner, if it has one."""
     other = cheapest(open_.blocks, weights, cover, record, True)
     if other >= 0:
-        push(heap, record, open_.blocks.costs[0], other)
+        push(heap, record, open_.blocks.cost[0], other)
 
 
 @kernel

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,9 @@ from anonymip.runtime.stepping import run_over
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
+#: Itself a method in rounds.
+_SORT_GREEDY = "anonymip.heuristics.freeform.sort_greedy:sort_greedy"
+
 
 @dataclass
 class StartingBudget(Budget):
@@ -78,44 +82,19 @@ class StartingBudget(Budget):
         return super().stop_reason()
 
 
-@dataclass(eq=False)
 class Rounds:
-    """A freeform problem whose cover grows in rounds."""
+    """A freeform problem whose cover grows in rounds, every record in its own set at first.
 
-    problem: Problem
-    method: str  # name of the heuristic
-    reciprocal: bool  # whether the cover must be reciprocal
-    #: (n,) records in lexicographic order, attributes with few values first; the kernels number the
-    #: records by it, and ties go to the first.
-    order: Ints
-    cover: GrowingCover  # the sets so far
-    weights: PairWeights  # of the present round
-    search: PathSearch  # workspace
-    watch: Stopwatch  # started when the work began
-    #: Of the rounds. When a third of its time is spent a cheap start is found: a method that is cut
-    #: off returns nothing worse.
-    budget: Budget
-    sort_greedy: Callable[..., Solution]  # the method of that name, one of the cheap starts
-    #: The cheap start, its loss, and what it is, once it is found.
-    start: tuple[Cover, float, str] | None = None
+    `method`: name of the heuristic. `reciprocal`: whether the cover is to be reciprocal, if the
+    problem does not ask for it. Raises InputError if the problem asks for no freeform cover, or for
+    diversity; NoSolution if no reciprocal cover can have the degrees.
+    """
 
-    @classmethod
-    def of(
-        cls,
-        problem: Problem,
-        method: str,
-        budget: Budget,
-        *,
-        reciprocal: bool,
-        sort_greedy: Callable[..., Solution],
-    ) -> Rounds:
-        """Return the rounds of a problem, every record in its own set.
-
-        `reciprocal`: whether the cover is to be reciprocal, if the problem does not ask for it.
-        Raises InputError if the problem asks for no freeform cover, or for
-        diversity; NoSolution if no reciprocal cover can have the degrees.
-        """
-        watch, recoding = Stopwatch(), problem.recoding
+    def __init__(
+        self, problem: Problem, method: str, budget: Budget | None, *, reciprocal: bool = False
+    ) -> None:
+        recoding, budget = problem.recoding, budget or Budget()
+        self.problem, self.method, self.watch = problem, method, Stopwatch()
         if not isinstance(recoding, Freeform):
             raise InputError(
                 f"{method} makes freeform covers, the problem asks for {recoding.name}",
@@ -125,28 +104,26 @@ class Rounds:
             raise InputError(
                 f"{method} knows no diversity of sets", remedy="Use nh, ring or freeform-mip"
             )
-        reciprocal = reciprocal or recoding.reciprocal
-        wanted = _wanted(problem, recoding, reciprocal)
-        order = cardinality_order(problem, budget).astype(np.int64)
+        self.reciprocal = reciprocal or recoding.reciprocal
+        wanted = _wanted(problem, recoding, self.reciprocal)
+        #: (n,) records in lexicographic order, attributes with few values first; the kernels number
+        #: the records by it, and ties go to the first.
+        self.order = cardinality_order(problem, budget).astype(np.int64)
         has_tables = problem.compiled.has_tables
-        terms = set_terms(problem if has_tables else problem.replace(objective=GCP()), order)
-        states = new_states(terms, int(wanted.max()))
-        uses_matrix = not has_tables and problem.n <= NUMBERS.untabled
-        size = problem.n if uses_matrix else 0
-        rounds = cls(
-            problem,
-            method,
-            reciprocal,
-            order,
-            own_cover(wanted[order]),
-            PairWeights(states, np.empty((size, size)), bool(problem.limits)),
-            PathSearch.of_sizes(n=problem.n),
-            watch,
-            StartingBudget.around(budget, lambda: rounds._find_start()),
-            sort_greedy,
+        terms = set_terms(problem if has_tables else problem.replace(objective=GCP()), self.order)
+        size = problem.n if not has_tables and problem.n <= NUMBERS.untabled else 0
+        self.cover = own_cover(wanted[self.order])
+        #: Weights of the present round.
+        self.weights = PairWeights(
+            new_states(terms, int(wanted.max())), np.empty((size, size)), bool(problem.limits)
         )
-        rounds._fill_matrix()
-        return rounds
+        self.search = PathSearch.of_sizes(n=problem.n)
+        #: When a third of its time is spent a cheap start is found: a method that is cut off
+        #: returns nothing worse.
+        self.budget = StartingBudget.around(budget, lambda: self._find_start())
+        #: The cheap start, its loss, and what it is, once it is found.
+        self.start: tuple[Cover, float, str] | None = None
+        self._fill_matrix()
 
     @property
     def count(self) -> int:
@@ -269,7 +246,8 @@ class Rounds:
     def _sorted_greedily(self, problem: Problem, **options: Any) -> Solution:
         budget = self.budget.share(NUMBERS.start_share)
         budget.progress = None  # that of the start is not that of the method
-        return self.sort_greedy(problem, budget=budget, **options)
+        method: Callable[..., Solution] = resolve_name(_SORT_GREEDY)
+        return method(problem, budget=budget, **options)
 
     def _failure(self, missing: int) -> NoSolution:
         if self.weights.limited:
