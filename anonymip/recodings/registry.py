@@ -18,11 +18,15 @@ from anonymip.recodings.recoding import Recoding
 #: Built-in recodings by name.
 RECODINGS: MappingProxyType[str, Callable[..., Recoding]] = MappingProxyType(
     {
-        one.name: one
-        for one in (
-            *(EquivalenceClasses, Freeform, OneK, KOne, KK, KConcealment),
-            *(PatternGuided, PatternLevels, FullDomain),
-        )
+        "classes": EquivalenceClasses,
+        "freeform": Freeform,
+        "one-k": OneK,
+        "k-one": KOne,
+        "k-k": KK,
+        "k-concealment": KConcealment,
+        "pattern": PatternGuided,
+        "pattern-levels": PatternLevels,
+        "full-domain": FullDomain,
     }
 )
 #: Those that publish every record by a set of its own.
