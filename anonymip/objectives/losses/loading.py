@@ -35,11 +35,16 @@ from anonymip.objectives.losses.squared_error import SSE
 #: Built-in objectives by name.
 OBJECTIVES: Mapping[str, Objective | MembersObjective] = MappingProxyType(
     {
-        one.name: one
-        for one in (
-            *(GCP(), SetGCP(), LiangGCP(), WeightedLoss(), WeightedLoss("binary")),
-            *(HierarchyLoss(), LeafLoss(), Suppressions(), Bottleneck(), SSE()),
-        )
+        "gcp": GCP(),
+        "set-gcp": SetGCP(),
+        "liang-gcp": LiangGCP(),
+        "weighted-loss": WeightedLoss(),
+        "weighted-loss-binary": WeightedLoss("binary"),
+        "hierarchy-loss": HierarchyLoss(),
+        "leaf-loss": LeafLoss(),
+        "suppressions": Suppressions(),
+        "bottleneck-gcp": Bottleneck(),
+        "sse": SSE(),
     }
 )
 
