@@ -14,6 +14,7 @@ can open, or could ever have put a file into, is not used.
 from __future__ import annotations
 
 import dis
+import fcntl
 import hashlib
 import os
 import re
@@ -137,6 +138,43 @@ def put(place: int, name: str, content: bytes) -> bool:
         with suppress(OSError):
             os.unlink(aside, dir_fd=place)
         return False
+    return True
+
+
+#: What the claims of this process are locks of, one byte for a kernel; None if it shares nothing.
+_claims: int | None = None
+
+
+@contextmanager
+def shared_compilation() -> Iterator[None]:
+    """Have every kernel compiled by one of the processes in here, while the others wait for it.
+
+    None waits in a circle, since a kernel never calls its callers. Claims end with the process.
+    """
+    global _claims
+    with opened_folder(make=True) as place:
+        if place is not None:
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            with suppress(OSError):
+                _claims = os.open("claims", flags, 0o600, dir_fd=place)
+    try:
+        yield
+    finally:
+        if _claims is not None:
+            os.close(_claims)
+        _claims = None
+
+
+def claim(name: str, *, ended: bool = False) -> bool:
+    """Wait until no other process compiles an entry; return whether claims are made at all.
+
+    `ended`: ends the claim instead: it is compiled.
+    """
+    if _claims is None:
+        return False
+    with suppress(OSError):
+        how = fcntl.LOCK_UN if ended else fcntl.LOCK_EX
+        fcntl.lockf(_claims, how, 1, int(hash_of([name])[:15], 16))
     return True
 
 
