@@ -21,7 +21,7 @@ from anonymip.methods.best_bound import ASCENT, BOUND
 from anonymip.problem import Problem
 from anonymip.publishing.release import publish
 from anonymip.runtime.budget import Budget, Progress
-from anonymip.runtime.kernel_cache import folder, opened_folder
+from anonymip.runtime.kernel_cache import folder, opened_folder, shared_compilation
 from anonymip.runtime.kernels import KEEPS_KERNELS, compiled_kernels
 from anonymip.runtime.needed_kernels import kernel_seconds, kernels_left, needed_kernels
 from anonymip.runtime.side_by_side import run_side_by_side, workers_of
@@ -34,8 +34,9 @@ _LONG = 12.0
 USUAL = "demo, anonymize, solve, compare (exact too) and bound"
 #: What `auto` picks for other recodings than classes.
 _PICKED = ("reassign", "freeform-mip", "pattern-search", "pattern-ilp", "full-domain")
-#: Records of the small tables; models stay small with the smaller one.
-_RECORDS, _FEW_RECORDS = 120, 24
+#: Records of the small tables, which k does not divide; models stay small with the fewer ones, and
+#: of the fewest ones all releases are searched.
+_RECORDS, _FEW_RECORDS, _FEWEST_RECORDS = 121, 25, 10
 
 
 class WarmUp(NamedTuple):
@@ -76,7 +77,7 @@ def run_for_kernels(name: str, budget: Budget) -> None:
         return
     spec = find_method(name)
     k = 2 if "k=2" in spec.needs else 3
-    sizes = (_FEW_RECORDS,) if spec.role == "exact" else (_RECORDS,)
+    sizes = (_FEW_RECORDS, _FEWEST_RECORDS) if spec.role == "exact" else (_RECORDS,)
     # With two columns rows repeat, which some methods make use of.
     tables = [census(n, m, seed=1) for n in sizes for m in (4, 2)]
     if "numeric" in spec.needs:
@@ -109,7 +110,12 @@ def warm_up(
     left = kernels_left(names)
     compiled = 0
     if left is None or left.kernels:
-        tasks = [partial(_run_all, part) for part in _parts(names, jobs)]
+        parts = _parts(names, jobs)
+        # Who is done first helps the others, from their last run on.
+        tasks = [
+            partial(_run_all, own, [name for part in parts if part != own for name in part[::-1]])
+            for own in parts
+        ]
         few = purpose if len(runs) < 4 else f"{len(runs)} runs"
         phase = f"compiling for {few if runs else 'the usual commands'}"
         with watch.catching_interrupts():
@@ -153,8 +159,8 @@ def kernels_in_all() -> int:
     return sum(file.read_text(encoding="utf-8").count("\n@kernel\n") for file in sources)
 
 
-def _run_all(names: tuple[str, ...], budget: Budget) -> int:
-    """Do some runs and return how many kernels were compiled for them."""
+def _run_all(names: Sequence[str], others: Sequence[str], budget: Budget) -> int:
+    """Do some runs, and others for which kernels are missing then; return how many it compiled."""
     left, before = kernels_left(names), compiled_kernels()
     total = None if left is None else left.kernels
 
@@ -164,12 +170,16 @@ def _run_all(names: tuple[str, ...], budget: Budget) -> int:
 
     own = budget.renewed(None)
     own.progress = tell
-    for name in names:
-        if budget.stop_reason() is not None:
-            break
-        # What a small table or this installation does not let run is no fault of the warm-up.
-        with suppress(AnonymipError):
-            run_for_kernels(name, own)
+    with shared_compilation():
+        for name in (*names, *others):
+            if budget.stop_reason() is not None:
+                break
+            missing = kernels_left((name,))
+            if missing is not None and not missing.kernels:
+                continue
+            # What a small table or this installation does not let run is no fault of the warm-up.
+            with suppress(AnonymipError):
+                run_for_kernels(name, own)
     return compiled_kernels() - before
 
 
@@ -190,6 +200,10 @@ def _parts(names: Sequence[str], jobs: int) -> list[tuple[str, ...]]:
         at = min(range(len(parts)), key=lambda at: (longest[at], after[at] - loads[at]))
         parts[at].append(name)
         held[at] |= needed[name]
+    for part, own in zip(parts, held, strict=True):
+        # What others compile too comes last: by then they may have done it.
+        shared = own & set().union(*(other for other in held if other is not own))
+        part.sort(key=lambda name, shared=shared: cost(needed[name] & shared))
     return [tuple(part) for part in parts]
 
 

@@ -88,6 +88,15 @@ def test_processes_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     assert warm_up._parts("abcd", 2) == [("b", "a"), ("d", "c")]
     assert warm_up._parts("a", 2) == [("a",)]
     assert sorted(sum(warm_up._parts("abcd", 3), ())) == list("abcd")
+    # What both need comes last.
+    needed.update(a={"x": 1, "y": 1}, c={"z": 1, "y": 1}, d={"w": 1})
+    assert warm_up._parts("acd", 2) == [("a",), ("d", "c")]
+
+
+def test_who_is_done_first_does_what_others_have_left(runs: list[str]) -> None:
+    """From their last run on, as long as kernels are missing."""
+    warm_up._run_all("ab", "dc", Budget())
+    assert runs == list("abdc")
 
 
 def test_what_takes_long_to_compile_is_prepared_by_two_processes(

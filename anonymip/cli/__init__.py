@@ -22,7 +22,7 @@ def main() -> None:
             signal.signal(known, _end)
     # Imports make objects by the million, none of which is garbage: looking at them after every few
     # hundred, as Python does, takes a tenth of the time of a small command.
-    gc.set_threshold(50_000)
+    gc.set_threshold(200_000)
     try:
         from anonymip.runtime.budget import MachineClock
         from anonymip.runtime.memory import address_space_short, save_address_space

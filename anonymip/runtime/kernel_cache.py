@@ -14,6 +14,7 @@ can open, or could ever have put a file into, is not used.
 from __future__ import annotations
 
 import dis
+import fcntl
 import hashlib
 import os
 import re
@@ -140,6 +141,43 @@ def put(place: int, name: str, content: bytes) -> bool:
     return True
 
 
+#: What the claims of this process are locks of, one byte for a kernel; None if it shares nothing.
+_claims: int | None = None
+
+
+@contextmanager
+def shared_compilation() -> Iterator[None]:
+    """Have every kernel compiled by one of the processes in here, while the others wait for it.
+
+    None waits in a circle, since a kernel never calls its callers. Claims end with the process.
+    """
+    global _claims
+    with opened_folder(make=True) as place:
+        if place is not None:
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            with suppress(OSError):
+                _claims = os.open("claims", flags, 0o600, dir_fd=place)
+    try:
+        yield
+    finally:
+        if _claims is not None:
+            os.close(_claims)
+        _claims = None
+
+
+def claim(name: str, *, ended: bool = False) -> bool:
+    """Wait until no other process compiles an entry; return whether claims are made at all.
+
+    `ended`: ends the claim instead: it is compiled.
+    """
+    if _claims is None:
+        return False
+    with suppress(OSError):
+        how = fcntl.LOCK_UN if ended else fcntl.LOCK_EX
+        fcntl.lockf(_claims, how, 1, int(hash_of([name])[:15], 16))
+    return True
+
+
 def hash_of(parts: Iterable[str]) -> str:
     """Return a digest of some texts."""
     digest = hashlib.sha256()
@@ -158,24 +196,21 @@ def class_parts(named: type) -> Iterator[str]:
 @cache
 def digest_of(function: types.FunctionType) -> str:
     """Return the digest of a kernel's code and of all that the code refers to."""
-    return hash_of(_function_parts(function, []))
+    return hash_of(_function_parts(function))
 
 
-def _function_parts(function: types.FunctionType, within: list[Any]) -> Iterator[str]:
+def _function_parts(function: types.FunctionType) -> Iterator[str]:
     yield f"{function.__module__}.{function.__qualname__}"
-    if function in within:
-        return
-    within = [*within, function]
     yield from _code_parts(function.__code__)
     for value in (function.__defaults__, sorted((function.__kwdefaults__ or {}).items())):
-        yield from _value_parts(value, within)
+        yield from _value_parts(value)
     for cell in function.__closure__ or ():
-        yield from _value_parts(cell.cell_contents, within)
+        yield from _value_parts(cell.cell_contents)
     known = function.__globals__
     for name in sorted(set(_names(function.__code__))):
         if name in known:
             yield name
-            yield from _value_parts(known[name], within)
+            yield from _value_parts(known[name])
 
 
 def _code_parts(code: types.CodeType) -> Iterator[str]:
@@ -202,13 +237,14 @@ def _names(code: types.CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _value_parts(value: Any, within: list[Any]) -> Iterator[str]:
+def _value_parts(value: Any) -> Iterator[str]:
     """Yield what tells one value that a kernel refers to from another.
 
     Raises TypeError if the kind of the value is not known here: its changes would go unnoticed.
     """
     if is_jitted(value):
-        yield from _function_parts(cast(Any, value).py_func, within)
+        # No kernel calls itself, so that none is looked for within itself.
+        yield digest_of(cast(Any, value).py_func)
     elif isinstance(value, _PLAIN):
         yield f"{type(value).__name__} {value!r}"
     elif isinstance(value, tuple | list):
@@ -216,7 +252,7 @@ def _value_parts(value: Any, within: list[Any]) -> Iterator[str]:
         if hasattr(value, "_fields"):
             yield from class_parts(type(value))
         for part in value:
-            yield from _value_parts(part, within)
+            yield from _value_parts(part)
     elif isinstance(value, np.ndarray):
         yield f"{value.dtype.str} {value.shape}"
         yield value.tobytes().hex()

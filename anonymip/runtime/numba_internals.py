@@ -47,6 +47,7 @@ from numba.extending import NativeValue, models, register_model, unbox
 from anonymip.runtime.budget import compilation_clock
 from anonymip.runtime.compilation import stop_compilation_in_time
 from anonymip.runtime.kernel_cache import (
+    claim,
     class_parts,
     content_of,
     digest_of,
@@ -395,7 +396,12 @@ class KernelCache(caching.NullCache):
             return None
         compilation_clock.begin()
         try:
-            return self._loaded(name, target_context)
+            found = self._loaded(name, target_context)
+            if found is None and claim(name):
+                found = self._loaded(name, target_context)
+                if found is not None:
+                    claim(name, ended=True)
+            return found
         finally:
             compilation_clock.end()
 
@@ -422,9 +428,10 @@ class KernelCache(caching.NullCache):
             return
         content: bytes = serialize.dumps(data._reduce())  # type: ignore[no-untyped-call]
         with opened_folder(make=True) as place:
-            if place is None or not put(place, name, content):
-                return
-        remove_forgotten(folder())
+            is_kept = place is not None and put(place, name, content)
+        claim(name, ended=True)
+        if is_kept:
+            remove_forgotten(folder())
 
     def _name(self, sig: Any, codegen: Any) -> str | None:
         return None if folder() is None else f"{self.code_name(codegen)}{hash_of(_type_parts(sig))}"

@@ -6,10 +6,12 @@ import hashlib
 import os
 import pickle
 import shlex
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 from collections import namedtuple
 from pathlib import Path
@@ -20,7 +22,7 @@ import pytest
 
 from anonymip import InputWarning
 from anonymip.runtime.budget import compilation_seconds
-from anonymip.runtime.kernel_cache import folder, opened_folder
+from anonymip.runtime.kernel_cache import claim, folder, opened_folder, shared_compilation
 from anonymip.runtime.kernels import kernel
 from tests import profiles
 
@@ -418,6 +420,65 @@ def test_new_folders_and_entries_are_the_users_alone(own_cache: Path) -> None:
         os.umask(before)
     assert stat.S_IMODE(own_cache.stat().st_mode) == 0o700
     assert [stat.S_IMODE(entry.stat().st_mode) for entry in own_cache.iterdir()] == [0o600] * 2
+
+
+SHARING = """
+import sys
+from pathlib import Path
+import numpy as np
+from anonymip.runtime.kernel_cache import claim, shared_compilation
+from anonymip.runtime.kernels import kernel
+
+@kernel
+def total(values):
+    return values.sum()
+
+with shared_compilation():
+    if "claim" in sys.argv:
+        claim("entry")
+    print("ready", flush=True)
+    sys.stdin.readline()
+    print(total(np.ones(3)), sum(total.stats.cache_misses.values()))
+"""
+
+
+def sharing(cache: Path, *what: str) -> subprocess.Popen[str]:
+    """Return a process that is ready to compile a kernel, when it is told to go on."""
+    process = subprocess.Popen(
+        [sys.executable, cache.parent / "sharing.py", *what],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_processes_that_share_compilation_compile_a_kernel_once(own_cache: Path) -> None:
+    """The other one waits for it, and loads it."""
+    (own_cache.parent / "sharing.py").write_text(SHARING)
+    processes = [sharing(own_cache) for _ in range(2)]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    said = sorted(process.communicate()[0] for process in processes)
+    assert said == ["3.0 0\n", "3.0 1\n"]
+
+
+def test_a_claim_ends_with_its_process(own_cache: Path) -> None:
+    """Nobody waits for a process that was killed; outside of sharing nobody waits at all."""
+    (own_cache.parent / "sharing.py").write_text(SHARING)
+    assert not claim("entry")
+    with shared_compilation():
+        process = sharing(own_cache, "claim")
+        threading.Timer(0.3, process.kill).start()
+        assert claim("entry")
+        assert process.wait() == -signal.SIGKILL
+        process.communicate()
+    assert not claim("entry")
 
 
 SOLVING = """
