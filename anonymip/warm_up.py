@@ -203,7 +203,7 @@ def _parts(names: Sequence[str], jobs: int) -> list[tuple[str, ...]]:
     for part, own in zip(parts, held, strict=True):
         # What others compile too comes last: by then they may have done it.
         shared = own & set().union(*(other for other in held if other is not own))
-        part.sort(key=lambda name, shared=shared: cost(needed[name] & shared))
+        part.sort(key={name: cost(needed[name] & shared) for name in part}.__getitem__)
     return [tuple(part) for part in parts]
 
 
