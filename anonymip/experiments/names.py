@@ -86,27 +86,18 @@ def _beside(axes: Axes, points: float) -> Transform:
 
 def _write_ends(axes: Axes, named: list[Named]) -> list[Annotation]:
     """Write names at the right of a plot."""
-    leading = {
-        "arrowstyle": "-",
-        "linewidth": 0.9,
-        "relpos": (0.0, 0.5),
-        "shrinkA": 2,
-        "shrinkB": 3,
-    }
-    return [
-        axes.annotate(
-            one.text,
-            xy=(one.x, one.y),
-            xytext=(1.0, 0.5),
-            textcoords=_beside(axes, _ASIDE),
-            ha="left",
-            va="center",
-            fontsize=one.size,
-            annotation_clip=False,
-            arrowprops=None if one.mark else {**leading, "color": one.colour},
-        )
-        for one in named
-    ]
+    leading = {"arrowstyle": "-", "linewidth": 0.9, "relpos": (0.0, 0.5), "shrinkA": 2}
+    texts = []
+    for one in named:
+        line = None if one.mark else {**leading, "shrinkB": 3, "color": one.colour}
+        texts.append(_write(axes, one, (1.0, 0.5), _beside(axes, _ASIDE), "left", arrowprops=line))
+    return texts
+
+
+def _write(axes: Axes, one: Named, at: Any, of: Any, side: str, **looks: Any) -> Annotation:
+    """Write a name at a place, in coordinates `of` something."""
+    looks |= {"ha": side, "va": "center", "fontsize": one.size, "annotation_clip": False}
+    return axes.annotate(one.text, xy=(one.x, one.y), xytext=at, textcoords=of, **looks)
 
 
 def _spread(
@@ -159,18 +150,7 @@ def _write_points(axes: Axes, named: list[Named], above: float, renderer: Render
     """Write names beside points, with a line to those that stand far from theirs."""
     unit = _point(renderer)
     texts = [
-        axes.annotate(
-            one.text,
-            xy=(one.x, one.y),
-            xytext=(0, 0),
-            textcoords="offset points",
-            ha="center",
-            va="center",
-            fontsize=one.size,
-            color=one.colour,
-            annotation_clip=False,
-            zorder=6,
-        )
+        _write(axes, one, (0, 0), "offset points", "center", color=one.colour, zorder=6)
         for one in named
     ]
     anchors = _dots(axes, np.array([(one.x, one.y) for one in named]))

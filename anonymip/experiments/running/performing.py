@@ -63,7 +63,7 @@ def perform(run: Run, bound: Bound | None, budget: Budget) -> Row | None:
         problem = run.experiment.problem(data, run.k, run.recoding, mask)
         row["objective_name"] = problem.objective.name
         _load_kernels(run, problem, budget)
-        with _clocked(row):
+        with clocked(row):
             found = (_bound if run.choice is None else _solve)(run, problem, budget)
         return _found_row(found, bound)
 
@@ -105,13 +105,31 @@ def attempt(work: Callable[[], T]) -> T | Nothing:
 
 
 @contextmanager
-def _clocked(row: Row) -> Iterator[None]:
-    """Fill in the seconds that a block takes, without compilation."""
-    processor, watch = ProcessorTime(), Stopwatch()
+def clocked(row: Row) -> Iterator[Row]:
+    """Fill the seconds that a block takes, and those of processors, into a row.
+
+    What compilation takes is left out. Solvers run in worker processes that outlive a run. The
+    system says of each process what it took; where it does not, those alone count that have ended.
+    """
+    listener, compiling, began = compilation_clock.listener, 0.0, 0.0
+
+    def hear(begins: bool) -> None:
+        nonlocal compiling, began
+        if begins:
+            began = _seconds()
+        else:
+            compiling += _seconds() - began
+        if listener is not None:
+            listener(begins)
+
+    compilation_clock.listener = hear
+    start, watch = _seconds(), Stopwatch()
     try:
-        yield
+        yield row
     finally:
-        row["cpu_seconds"], row["seconds"] = processor.stop(), watch.seconds
+        compilation_clock.listener = listener
+        row["cpu_seconds"] = max(0.0, _seconds() - start - compiling)
+        row["seconds"] = watch.seconds
 
 
 @lru_cache(maxsize=2)
@@ -251,34 +269,6 @@ def blank_row(run: Run, data: Microdata | None = None) -> Row:
 
 def _json(options: Any) -> str:
     return json.dumps(dict(options), sort_keys=True, default=str)
-
-
-class ProcessorTime:
-    """Counts from when it is made; what compilation takes is left out.
-
-    Solvers run in worker processes that outlive a run. The system says of each process what it
-    took; where it does not, those alone count that have ended.
-    """
-
-    def __init__(self) -> None:
-        self._before = compilation_clock.listener
-        self._compiling = 0.0
-        self._began_compiling = 0.0
-        compilation_clock.listener = self._hear
-        self._start = _seconds()
-
-    def stop(self) -> float:
-        """Return the seconds until now, and count no more."""
-        compilation_clock.listener = self._before
-        return max(0.0, _seconds() - self._start - self._compiling)
-
-    def _hear(self, begins: bool) -> None:
-        if begins:
-            self._began_compiling = _seconds()
-        else:
-            self._compiling += _seconds() - self._began_compiling
-        if self._before is not None:
-            self._before(begins)
 
 
 def _seconds() -> float:
