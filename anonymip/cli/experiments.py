@@ -191,6 +191,13 @@ def _experiment_of(
     section = table.mask_section(instance)
     brought = _recodings_of(instance, names, allowed)
     brought = brought or [allowed.choose(stars=replace(asked.stars, section=section)).name]
+    priceless = [name for name in brought if name not in ("pattern", "pattern-levels")]
+    if asked.stars.costs and priceless:
+        raise InputError(
+            "--suppression-cost is for patterns where samples or recodings are compared, and "
+            f"{priceless[0]} is compared too",
+            remedy="Compare methods for patterns only, or one recoding without samples",
+        )
     choices: list[MethodChoice] = []
     rules: dict[str, Mapping[str, object]] = {}
     for recoding in brought:
