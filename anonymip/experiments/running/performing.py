@@ -30,14 +30,11 @@ from anonymip.experiments.running.sources import TableSource
 from anonymip.instances import Microdata
 from anonymip.instances.library.catalogue import table_digest
 from anonymip.methods import find_method
-from anonymip.methods.best_bound import best_bound
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget, compilation_clock
-from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_force
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
-from anonymip.solving import solve
-from anonymip.status import Stopped
+from anonymip.solving import lower_bound, solve
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -175,15 +172,10 @@ def _solve(run: Run, problem: Problem, budget: Budget) -> Solution:
 
 
 def _bound(run: Run, problem: Problem, budget: Budget) -> Bound | None:
-    own = budget.renewed(run.time_limit)
-    effort = check_effort(run.effort, limited=own.deadline is not None)
-    with in_force(RunInForce(own)):
-        try:
-            return best_bound(problem, effort=effort, budget=own)
-        except CompilationStopped as stopped:
-            if stopped.reason is Stopped.INTERRUPT:
-                raise stopped.nothing_found() from None
-            return None
+    try:
+        return lower_bound(problem, effort=run.effort, budget=budget.renewed(run.time_limit))
+    except NoSolution:  # the time ended while kernels were compiled
+        return None
 
 
 def _found_row(found: Solution | Bound | None, bound: Bound | None) -> Row:
