@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, cast
@@ -18,7 +19,7 @@ from matplotlib.text import Annotation, Text
 from matplotlib.transforms import ScaledTranslation, Transform
 from scipy.optimize import isotonic_regression
 
-from anonymip.experiments.style import INK, QUIET, drawing
+from anonymip.experiments.style import INK, QUIET, SINGLE, Picture, drawing
 from anonymip.runtime.arrays import Floats, Ints
 
 
@@ -66,6 +67,16 @@ class Names:
             renderer = _laid_out(self.figure)
             for axes, named, above in self._points:
                 _write_points(axes, named, above, renderer)
+
+
+@contextmanager
+def one_plot(size: tuple[float, float] = SINGLE) -> Iterator[tuple[Picture, Axes, Names]]:
+    """Have a picture of one plot drawn in the style, and its names placed at the end."""
+    with drawing():
+        picture = Picture(figsize=size, layout="constrained")
+        axes, names = picture.add_subplot(), Names(picture)
+        yield picture, axes, names
+        names.settle()
 
 
 def _laid_out(figure: Figure) -> RendererBase:
