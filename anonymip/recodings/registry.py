@@ -77,10 +77,12 @@ def make_recoding(
         suppression = {key: rules.pop(key) for key in OF_SUPPRESSION if key in rules}
         if name == "pattern":
             return read_mask_section(rules, **suppression)
-        if suppression not in ({}, {"suppression": False}) or rules.get("single_use"):
+        # Refused if asked for, as of other recodings.
+        find_recoding(name, suppression=suppression not in ({}, {"suppression": False}))
+        if rules.get("single_use"):
             raise InputError(
-                "the recoding pattern-levels has no single use, and suppresses no whole records",
-                remedy="Leave that out, or use the recoding pattern",
+                "the recoding pattern-levels has no single use",
+                remedy="Leave the rule out, or use the recoding pattern",
             )
         made = read_mask_section(rules)
         return PatternLevels(made.recoding.mask), made.objective
