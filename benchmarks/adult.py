@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from anonymip import Problem, Solution, load_instance, lower_bound, solve
-from anonymip.experiments.names import Named, Names
+from anonymip.experiments.names import Named, one_plot
 from anonymip.experiments.pictures import draw_front
-from anonymip.experiments.style import BOUND, QUIET, Picture, drawing, headline, logarithmic
+from anonymip.experiments.style import BOUND, QUIET, Picture, headline, logarithmic
 from anonymip.experiments.summaries import drawn_front, pareto_front
 from anonymip.solution import bound_text
 from benchmarks.heuristics import processor_seconds, row_of, warm_up
@@ -108,9 +108,7 @@ def picture(measured: pd.DataFrame, peers: pd.DataFrame | None = None) -> Pictur
     others = _others(peers)
     below = float((rows["bound"] / (rows["n"] * rows["m"])).max())
     size = f"{rows['n'].iloc[0]:,} records, {rows['m'].iloc[0]} attributes"
-    with drawing():
-        figure = Picture(figsize=(8.0, 4.9), layout="constrained")
-        axes = figure.add_subplot()
+    with one_plot((8.0, 4.9)) as (figure, axes, names):
         named = draw_front(axes, points, joined, loss="gcp", time="processor_seconds")
         for other in others.to_dict("records"):
             # Hollow where a tool leaves out records, which our losses do not.
@@ -147,10 +145,8 @@ def picture(measured: pd.DataFrame, peers: pd.DataFrame | None = None) -> Pictur
         axes.set_xlabel("processor seconds")
         axes.set_ylabel("information loss (mean penalty of a cell)")
         headline(figure, f"What UCI Adult ({size}) loses so that k = 5 records look alike")
-        names = Names(figure)
         named = [replace(one, size=one.size + 1) for one in named]
         names.at_points(axes, named, above=below)
-        names.settle()
     return figure
 
 

@@ -92,7 +92,7 @@ def compare(
                 "methods of other recodings",
             )
         wanted = _experiment_of(instance, ks, names, exact, options, question, samples, settings)
-        _run_experiment(wanted, files)
+        _run_experiment(wanted, instance, files, isolate=False)
         return
     from anonymip.experiments.comparison import COLUMNS, compared_methods
     from anonymip.experiments.comparison import compare as compare_methods
@@ -132,24 +132,25 @@ def compare(
         say(err, "interrupted: the methods and values of k that are missing were not run")
 
 
-def _run_experiment(asked: Experiment, files: ComparisonFiles) -> None:
-    """Run the experiment that a comparison is, in this process; write and print what it found."""
+def _run_experiment(asked: Experiment, title: str, files: ComparisonFiles, **way: Any) -> Results:
+    """Run an experiment as :func:`run_experiment` does; write and print what it found."""
     from anonymip.experiments import run_experiment
     from anonymip.experiments.overview import to_markdown
     from anonymip.experiments.running.results import records_of
 
     with showing_progress() as progress:
-        results = run_experiment(asked, isolate=False, progress=progress)
+        results = run_experiment(asked, progress=progress, **way)
     with writing() as outputs:
         if files.csv is not None:
             outputs.write_text(results.frame.to_csv(index=False), files.csv, public=True)
         if files.markdown is not None:
             outputs.write_text(to_markdown(results.frame), files.markdown, public=True)
-        _stage_page(lambda: results.frame, asked.tables[0].instance, files.report, outputs)
-        # The loss has the name that it has in the records of other comparisons, too.
+        _stage_page(lambda: results.frame, title, files.report, outputs)
+        # The loss has the name that it has in the records of other commands, too.
         records = [{**row, "objective": row["loss"]} for row in records_of(results.frame)]
         write_json(records, files.json, outputs)
     print_results(results, files.json)
+    return results
 
 
 def _stage_page(
@@ -191,6 +192,13 @@ def _experiment_of(
     section = table.mask_section(instance)
     brought = _recodings_of(instance, names, allowed)
     brought = brought or [allowed.choose(stars=replace(asked.stars, section=section)).name]
+    priceless = [name for name in brought if name not in ("pattern", "pattern-levels")]
+    if asked.stars.costs and priceless:
+        raise InputError(
+            "--suppression-cost is for patterns where samples or recodings are compared, and "
+            f"{priceless[0]} is compared too",
+            remedy="Compare methods for patterns only, or one recoding without samples",
+        )
     choices: list[MethodChoice] = []
     rules: dict[str, Mapping[str, object]] = {}
     for recoding in brought:
@@ -263,20 +271,15 @@ def experiment(
     show_values: given.ShowValues = False,
 ) -> None:
     """Run an experiment, from where it stopped; every run is kept as soon as it has ended."""
-    from anonymip.experiments import Experiment, run_experiment
-    from anonymip.experiments.running.results import records_of
+    from anonymip.experiments import Experiment
 
     refuse_targets([specification], report, json)
     asked = Experiment.from_toml(specification)
     folder = Path(specification.stem) if output is None else output
     if asked.objective_file is not None:
         say_run(asked.objective_file)
-    with showing_progress() as progress:
-        results = run_experiment(asked, folder, jobs=jobs, progress=progress)
-    with writing() as outputs:
-        _stage_page(lambda: results.frame, asked.name, report, outputs)
-        write_json(records_of(results.frame), json, outputs)
-    print_results(results, json)
+    files = ComparisonFiles(report=report, json=json)
+    results = _run_experiment(asked, asked.name, files, folder=folder, jobs=jobs)
     say(human(json), f"\n{len(results.frame)} of {results.runs} runs are in {folder}")
 
 

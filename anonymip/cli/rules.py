@@ -170,18 +170,12 @@ class StarRules:
         return StarRules(costs=self.costs, most_suppressed=kept, suppression_price=price)
 
     def options(self, recoding: str, suppression: bool) -> dict[str, Any]:
-        """Return the rules as the options of a recoding in an experiment."""
+        """Return the rules as the options of a recoding, which experiments have too."""
         options: dict[str, Any] = {"suppression": True} if suppression else {}
         if recoding in ("pattern", "pattern-levels"):
             options |= self.given()
             if self.costs:
                 options["costs"] = dict(map(_cost, self.costs))
-        elif self.costs:
-            raise InputError(
-                "--suppression-cost is for patterns where samples or recodings are compared, and "
-                f"{recoding} is compared too",
-                remedy="Compare methods for patterns only, or one recoding without samples",
-            )
         if self.most_suppressed is not None:
             options.pop("suppression", None)
             options["most_suppressed"] = self.most()
@@ -241,33 +235,14 @@ class StarRules:
 
     def recoding(self, name: str, suppression: bool) -> Recoding:
         """Return the recoding of a name with the rules that are given for it."""
-        from anonymip.recodings import EquivalenceClasses, Freeform, FullDomain, PatternLevels
-        from anonymip.recodings.patterns import read_mask_section
-        from anonymip.recodings.registry import find_recoding
+        from anonymip.recodings.registry import make_recoding
 
-        most, price = self.most(), self.suppression_price
-        if name == "full-domain" and most is not None:
-            return FullDomain(most_suppressed=most)
-        if name in ("classes", "freeform") and (most is not None or price is not None):
-            make = EquivalenceClasses if name == "classes" else Freeform
-            return make(suppression=suppression, most_suppressed=most, suppression_price=price)
-        if price is not None and name not in PRICED:
+        if self.suppression_price is not None and name not in PRICED:
             raise InputError(
                 f"--suppression-price is for {', '.join(PRICED)}, and the recoding is {name}",
                 remedy="Leave it out, or write an objective with another loss of stars",
             )
-        rules = {**self.section, **self.given()}
-        if name == "pattern-levels" and not suppression:
-            if rules.get("single_use"):
-                raise InputError(
-                    "the recoding pattern-levels has no single use",
-                    remedy="Leave the rule out, or use the recoding pattern",
-                )
-            return PatternLevels(read_mask_section(rules).recoding.mask)
-        if name != "pattern":
-            return find_recoding(name, suppression=suppression)
-        priced = {"most_suppressed": most, "suppression_price": price}
-        return read_mask_section(rules, suppression=suppression, **priced).recoding
+        return make_recoding(name, self.options(name, suppression), self.section)[0]
 
     def objective(
         self, found: Objective | MembersObjective, recoding: str

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, cast
@@ -18,7 +19,7 @@ from matplotlib.text import Annotation, Text
 from matplotlib.transforms import ScaledTranslation, Transform
 from scipy.optimize import isotonic_regression
 
-from anonymip.experiments.style import INK, QUIET, drawing
+from anonymip.experiments.style import INK, QUIET, SINGLE, Picture, drawing
 from anonymip.runtime.arrays import Floats, Ints
 
 
@@ -68,6 +69,16 @@ class Names:
                 _write_points(axes, named, above, renderer)
 
 
+@contextmanager
+def one_plot(size: tuple[float, float] = SINGLE) -> Iterator[tuple[Picture, Axes, Names]]:
+    """Have a picture of one plot drawn in the style, and its names placed at the end."""
+    with drawing():
+        picture = Picture(figsize=size, layout="constrained")
+        axes, names = picture.add_subplot(), Names(picture)
+        yield picture, axes, names
+        names.settle()
+
+
 def _laid_out(figure: Figure) -> RendererBase:
     canvas: Any = FigureCanvasAgg(figure)
     figure.draw_without_rendering()
@@ -86,27 +97,18 @@ def _beside(axes: Axes, points: float) -> Transform:
 
 def _write_ends(axes: Axes, named: list[Named]) -> list[Annotation]:
     """Write names at the right of a plot."""
-    leading = {
-        "arrowstyle": "-",
-        "linewidth": 0.9,
-        "relpos": (0.0, 0.5),
-        "shrinkA": 2,
-        "shrinkB": 3,
-    }
-    return [
-        axes.annotate(
-            one.text,
-            xy=(one.x, one.y),
-            xytext=(1.0, 0.5),
-            textcoords=_beside(axes, _ASIDE),
-            ha="left",
-            va="center",
-            fontsize=one.size,
-            annotation_clip=False,
-            arrowprops=None if one.mark else {**leading, "color": one.colour},
-        )
-        for one in named
-    ]
+    leading = {"arrowstyle": "-", "linewidth": 0.9, "relpos": (0.0, 0.5), "shrinkA": 2}
+    texts = []
+    for one in named:
+        line = None if one.mark else {**leading, "shrinkB": 3, "color": one.colour}
+        texts.append(_write(axes, one, (1.0, 0.5), _beside(axes, _ASIDE), "left", arrowprops=line))
+    return texts
+
+
+def _write(axes: Axes, one: Named, at: Any, of: Any, side: str, **looks: Any) -> Annotation:
+    """Write a name at a place, in coordinates `of` something."""
+    looks |= {"ha": side, "va": "center", "fontsize": one.size, "annotation_clip": False}
+    return axes.annotate(one.text, xy=(one.x, one.y), xytext=at, textcoords=of, **looks)
 
 
 def _spread(
@@ -159,18 +161,7 @@ def _write_points(axes: Axes, named: list[Named], above: float, renderer: Render
     """Write names beside points, with a line to those that stand far from theirs."""
     unit = _point(renderer)
     texts = [
-        axes.annotate(
-            one.text,
-            xy=(one.x, one.y),
-            xytext=(0, 0),
-            textcoords="offset points",
-            ha="center",
-            va="center",
-            fontsize=one.size,
-            color=one.colour,
-            annotation_clip=False,
-            zorder=6,
-        )
+        _write(axes, one, (0, 0), "offset points", "center", color=one.colour, zorder=6)
         for one in named
     ]
     anchors = _dots(axes, np.array([(one.x, one.y) for one in named]))

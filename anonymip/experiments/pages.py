@@ -41,12 +41,9 @@ def inline(
     those who cannot see it. `height`: of the plot, in inches. `at_points`: whether names stand
     beside their points, or else at the right of the plot.
     """
-    return Markup("").join(
-        [
-            _drawn(draw, "wide", (_WIDE, height), description, at_points),
-            _drawn(draw, "narrow", (_NARROW, max(3.2, 0.8 * height)), description, at_points),
-        ]
-    )
+    sizes = {"wide": (_WIDE, height), "narrow": (_NARROW, max(3.2, 0.8 * height))}
+    drawn = (_drawn(draw, kind, size, description, at_points) for kind, size in sizes.items())
+    return Markup("").join(drawn)
 
 
 def _drawn(

@@ -14,7 +14,7 @@ from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from anonymip.assignments import Cover
 from anonymip.errors import InputError
-from anonymip.experiments.names import Named, Names
+from anonymip.experiments.names import Named, one_plot
 from anonymip.experiments.style import (
     BOUND,
     INK,
@@ -69,9 +69,7 @@ def boxes(solution: Solution, x: str, y: str) -> Picture:
     span = np.maximum(np.ptp(ends, axis=0), 1e-9)
     each = "record" if isinstance(assignment, Cover) else "class"
     loss = solution.objective / solution.scale
-    with drawing():
-        picture = Picture(figsize=SINGLE, layout="constrained")
-        axes = picture.add_subplot()
+    with one_plot() as (picture, axes, names):
         axes.scatter(points[:, 0], points[:, 1], c=colours, s=34, zorder=3)
         # All records of a class are published with one box.
         _, firsts = np.unique(groups, return_index=True)
@@ -93,9 +91,7 @@ def boxes(solution: Solution, x: str, y: str) -> Picture:
         axes.set_xlabel(x)
         axes.set_ylabel(y)
         axes.set_title(f"k = {solution.problem.k}: a box a {each}, loss {loss:.4g}")
-        names = Names(picture)
         names.at_points(axes, _numbers(points, span))
-        names.settle()
     return picture
 
 
@@ -321,9 +317,7 @@ def solves_over_time(histories: Mapping[str, SolveHistory]) -> Picture:
         )
     ((objective, scale),) = units
     looks = looks_of(histories)
-    with drawing():
-        picture = Picture(figsize=SINGLE, layout="constrained")
-        axes = picture.add_subplot()
+    with one_plot() as (picture, axes, names):
         named = []
         for name, history in histories.items():
             colour = looks[name].colour
@@ -344,9 +338,7 @@ def solves_over_time(histories: Mapping[str, SolveHistory]) -> Picture:
         axes.set_ylabel(f"loss ({'global certainty penalty' if scale != 1 else objective})")
         axes.set_title("whole lines: best release known; dashed: proven bound")
         axes.grid(axis="y")
-        names = Names(picture)
         names.at_ends(axes, named)
-        names.settle()
     return picture
 
 
@@ -363,17 +355,13 @@ def loss_against_time(
     points, joined = drawn_front(front, time=time)
     if points.empty:
         raise InputError(f"no {time!r} is above 0", remedy="Run the methods first")
-    with drawing():
-        picture = Picture(figsize=SINGLE, layout="constrained")
-        axes = picture.add_subplot()
+    with one_plot() as (picture, axes, names):
         named = draw_front(axes, points, joined, loss=loss, time=time)
         axes.set_xlabel(time)
         axes.set_ylabel(loss)
         if title:
             headline(picture, title)
-        names = Names(picture)
         names.at_points(axes, named)
-        names.settle()
     return picture
 
 

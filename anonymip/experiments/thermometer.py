@@ -12,14 +12,13 @@ from matplotlib.figure import Figure
 
 from anonymip.errors import InputError
 from anonymip.experiments.comparison import Comparison, ComparisonRow
-from anonymip.experiments.names import Named, Names
+from anonymip.experiments.names import Named, one_plot
 from anonymip.experiments.style import (
     BOUND,
     OPEN,
     OPTIMUM,
     Look,
     Picture,
-    drawing,
     headline,
     looks_of,
     save,
@@ -51,10 +50,7 @@ def thermometer(comparison: Comparison) -> Picture:
     first = comparison.rows[0].solution
     unit = "global certainty penalty" if first.scale != 1 else first.problem.objective.name
     name = first.problem.recoding.name
-    with drawing():
-        figure = Picture(figsize=(max(6.4, 3.4 + 1.5 * len(ks)), 4.4), layout="constrained")
-        axes = figure.add_subplot()
-        names = Names(figure)
+    with one_plot((max(6.4, 3.4 + 1.5 * len(ks)), 4.4)) as (figure, axes, names):
         names.at_ends(axes, draw_columns(axes, columns, looks_of(_labels(columns))))
         axes.set_ylabel(f"loss ({unit})")
         unknown = [f"k = {column.k}" for column in columns if column.floor is None]
@@ -63,7 +59,6 @@ def thermometer(comparison: Comparison) -> Picture:
             f"{comparison.instance}: where the optimum of recoding {name} lies",
             f"no lower bound is known ({', '.join(unknown)})" if unknown else "",
         )
-        names.settle()
     return figure
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
-from anonymip.errors import InputError, argument, unknown_name
+from anonymip.errors import InputError, argument, did_you_mean, unknown_name
 from anonymip.extensions import Extensions
+from anonymip.objectives.losses.penalties import Suppressions
 from anonymip.recodings.equivalence import EquivalenceClasses
 from anonymip.recodings.freeform import KK, Freeform, KConcealment, KOne, OneK
 from anonymip.recodings.full_domain import FullDomain
 from anonymip.recodings.pattern_levels import PatternLevels
-from anonymip.recodings.patterns import PatternGuided
-from anonymip.recodings.recoding import Recoding
+from anonymip.recodings.patterns import PatternGuided, read_mask_section
+from anonymip.recodings.recoding import OF_SUPPRESSION, Recoding
 
 #: Built-in recodings by name.
 RECODINGS: MappingProxyType[str, Callable[..., Recoding]] = MappingProxyType(
@@ -53,6 +55,43 @@ def find_recoding(name: str, *, suppression: bool = False) -> Recoding:
             "classes, freeform, pattern or full-domain",
         )
     return make(suppression=True)
+
+
+def make_recoding(
+    name: str, options: Mapping[str, Any], mask: Mapping[str, Any]
+) -> tuple[Recoding, Suppressions | None]:
+    """Return the recoding of a name with its options, and what stars cost if these say so.
+
+    `options`: parameters of its class; of patterns also the keys of a section ``[mask]``. `mask`:
+    such a section, which options replace key by key. Raises InputError if there is no such
+    recoding, or it has no such option.
+    """
+    if name in ("pattern", "pattern-levels"):
+        rules = {**mask, **options}
+        suppression = {key: rules.pop(key) for key in OF_SUPPRESSION if key in rules}
+        if name == "pattern":
+            return read_mask_section(rules, **suppression)
+        # Refused if asked for, as of other recodings.
+        find_recoding(name, suppression=suppression not in ({}, {"suppression": False}))
+        if rules.get("single_use"):
+            raise InputError(
+                "the recoding pattern-levels has no single use",
+                remedy="Leave the rule out, or use the recoding pattern",
+            )
+        made = read_mask_section(rules)
+        return PatternLevels(made.recoding.mask), made.objective
+    if not options.keys() - {"suppression"}:
+        return find_recoding(name, suppression=bool(options.get("suppression"))), None
+    make = RECODINGS.get(name)
+    known = [] if make is None else list(inspect.signature(make).parameters)
+    for option in options:
+        if option not in known:
+            raise InputError(
+                f"the recoding {name} has no option {option!r}",
+                remedy=did_you_mean(option, known, f"Its options: {', '.join(known) or 'none'}"),
+            )
+    assert make is not None
+    return make(**options), None
 
 
 def as_recoding(given: object) -> Recoding:

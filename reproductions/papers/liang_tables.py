@@ -13,7 +13,7 @@ import pandas as pd
 from anonymip.assignments import Classes
 from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.split_carry import run_chain
-from anonymip.experiments.running.performing import ProcessorTime, tidy_row
+from anonymip.experiments.running.performing import clocked, tidy_row
 from anonymip.instances import load_instance
 from anonymip.objectives import WeightedLoss
 from anonymip.problem import Problem
@@ -48,8 +48,8 @@ def _examples(quick: bool) -> pd.DataFrame:
     )
     rows = []
     for label, problem, method, printed in asked:
-        clock = ProcessorTime()
-        solution = solve(problem, method, seed=0)
+        with clocked({}) as spent:
+            solution = solve(problem, method, seed=0)
         row = tidy_row(solution, "person20" if problem.n == 20 else "health-records")
         assert isinstance(solution.assignment, Classes)
         found = _sets(solution.assignment)
@@ -59,7 +59,7 @@ def _examples(quick: bool) -> pd.DataFrame:
                 **row,
                 "experiment": "examples",
                 "label": label,
-                "cpu_seconds": clock.stop(),
+                "cpu_seconds": spent["cpu_seconds"],
                 "same_classes": same,
                 "printed_classes": len(printed) or None,
                 "problem": label,
@@ -165,9 +165,8 @@ def _windows(quick: bool) -> pd.DataFrame:
     rows = []
     for k in (3, 4):
         for s in (3, 4, 5):
-            clock = ProcessorTime()
-            run = run_chain(Problem(data, k), ChainOptions(S=s))
-            seconds = clock.stop()
+            with clocked({}) as spent:
+                run = run_chain(Problem(data, k), ChainOptions(S=s))
             sizes, counts = np.unique([link.size for link in run.links], return_counts=True)
             row = tidy_row(run.solution, "census-100k")
             rows += [
@@ -175,7 +174,7 @@ def _windows(quick: bool) -> pd.DataFrame:
                     **row,
                     "experiment": "windows",
                     "label": f"S = {s}",
-                    "cpu_seconds": seconds if place == 0 else 0.0,
+                    "cpu_seconds": spent["cpu_seconds"] if place == 0 else 0.0,
                     "size": size,
                     "count": count,
                 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -30,14 +30,11 @@ from anonymip.experiments.running.sources import TableSource
 from anonymip.instances import Microdata
 from anonymip.instances.library.catalogue import table_digest
 from anonymip.methods import find_method
-from anonymip.methods.best_bound import best_bound
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget, compilation_clock
-from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_force
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
-from anonymip.solving import solve
-from anonymip.status import Stopped
+from anonymip.solving import lower_bound, solve
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -63,11 +60,8 @@ def perform(run: Run, bound: Bound | None, budget: Budget) -> Row | None:
         problem = run.experiment.problem(data, run.k, run.recoding, mask)
         row["objective_name"] = problem.objective.name
         _load_kernels(run, problem, budget)
-        processor, watch = ProcessorTime(), Stopwatch()
-        try:
+        with clocked(row):
             found = (_bound if run.choice is None else _solve)(run, problem, budget)
-        finally:
-            row["cpu_seconds"], row["seconds"] = processor.stop(), watch.seconds
         return _found_row(found, bound)
 
     try:
@@ -105,6 +99,34 @@ def attempt(work: Callable[[], T]) -> T | Nothing:
         return Nothing(status, error.message, error)
     except Exception as error:  # noqa: BLE001 - a fault of one method ends its own runs only
         return Nothing(FAILED, fault_of(error), error)
+
+
+@contextmanager
+def clocked(row: Row) -> Iterator[Row]:
+    """Fill the seconds that a block takes, and those of processors, into a row.
+
+    What compilation takes is left out. Solvers run in worker processes that outlive a run. The
+    system says of each process what it took; where it does not, those alone count that have ended.
+    """
+    listener, compiling, began = compilation_clock.listener, 0.0, 0.0
+
+    def hear(begins: bool) -> None:
+        nonlocal compiling, began
+        if begins:
+            began = _seconds()
+        else:
+            compiling += _seconds() - began
+        if listener is not None:
+            listener(begins)
+
+    compilation_clock.listener = hear
+    start, watch = _seconds(), Stopwatch()
+    try:
+        yield row
+    finally:
+        compilation_clock.listener = listener
+        row["cpu_seconds"] = max(0.0, _seconds() - start - compiling)
+        row["seconds"] = watch.seconds
 
 
 @lru_cache(maxsize=2)
@@ -150,15 +172,10 @@ def _solve(run: Run, problem: Problem, budget: Budget) -> Solution:
 
 
 def _bound(run: Run, problem: Problem, budget: Budget) -> Bound | None:
-    own = budget.renewed(run.time_limit)
-    effort = check_effort(run.effort, limited=own.deadline is not None)
-    with in_force(RunInForce(own)):
-        try:
-            return best_bound(problem, effort=effort, budget=own)
-        except CompilationStopped as stopped:
-            if stopped.reason is Stopped.INTERRUPT:
-                raise stopped.nothing_found() from None
-            return None
+    try:
+        return lower_bound(problem, effort=run.effort, budget=budget.renewed(run.time_limit))
+    except NoSolution:  # the time ended while kernels were compiled
+        return None
 
 
 def _found_row(found: Solution | Bound | None, bound: Bound | None) -> Row:
@@ -244,34 +261,6 @@ def blank_row(run: Run, data: Microdata | None = None) -> Row:
 
 def _json(options: Any) -> str:
     return json.dumps(dict(options), sort_keys=True, default=str)
-
-
-class ProcessorTime:
-    """Counts from when it is made; what compilation takes is left out.
-
-    Solvers run in worker processes that outlive a run. The system says of each process what it
-    took; where it does not, those alone count that have ended.
-    """
-
-    def __init__(self) -> None:
-        self._before = compilation_clock.listener
-        self._compiling = 0.0
-        self._began_compiling = 0.0
-        compilation_clock.listener = self._hear
-        self._start = _seconds()
-
-    def stop(self) -> float:
-        """Return the seconds until now, and count no more."""
-        compilation_clock.listener = self._before
-        return max(0.0, _seconds() - self._start - self._compiling)
-
-    def _hear(self, begins: bool) -> None:
-        if begins:
-            self._began_compiling = _seconds()
-        else:
-            self._compiling += _seconds() - self._began_compiling
-        if self._before is not None:
-            self._before(begins)
 
 
 def _seconds() -> float:

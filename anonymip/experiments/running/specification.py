@@ -2,60 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from anonymip.effort import check_effort
-from anonymip.errors import InputError, did_you_mean, within
+from anonymip.errors import InputError, within
 from anonymip.experiments.running.sources import Samples, TableSource
 from anonymip.instances import Microdata
 from anonymip.instances.schema import check_keys, keys_of, read_toml
 from anonymip.methods import find_method
-from anonymip.objectives import MembersObjective, Objective, Suppressions, load_objective
+from anonymip.objectives import MembersObjective, Objective, load_objective
 from anonymip.problem import Problem
-from anonymip.recodings import Apart, Cap, Diversity, Limit, PatternLevels, Recoding
-from anonymip.recodings.patterns import read_mask_section
-from anonymip.recodings.recoding import OF_SUPPRESSION
-from anonymip.recodings.registry import RECODINGS, find_recoding
+from anonymip.recodings import Apart, Cap, Diversity, Limit
+from anonymip.recodings.registry import make_recoding
 from anonymip.solvers import SolverOptions, refuse_unknown_solver
-
-
-def make_recoding(
-    name: str, options: Mapping[str, Any], mask: Mapping[str, Any]
-) -> tuple[Recoding, Suppressions | None]:
-    """Return the recoding of a name with its options, and what stars cost if these say so.
-
-    `options`: parameters of its class; of patterns also the keys of a section ``[mask]``. `mask`:
-    such a section, which options replace key by key. Raises InputError if there is no such
-    recoding, or it has no such option.
-    """
-    if name in ("pattern", "pattern-levels"):
-        rules = {**mask, **options}
-        suppression = {key: rules.pop(key) for key in OF_SUPPRESSION if key in rules}
-        if name == "pattern":
-            return read_mask_section(rules, **suppression)
-        if suppression not in ({}, {"suppression": False}) or rules.get("single_use"):
-            raise InputError(
-                "the recoding pattern-levels has neither suppression nor single_use",
-                remedy="Leave them out, or use the recoding pattern",
-            )
-        made = read_mask_section(rules)
-        return PatternLevels(made.recoding.mask), made.objective
-    if not options:
-        return find_recoding(name), None
-    make = RECODINGS.get(name)
-    known = [] if make is None else list(inspect.signature(make).parameters)
-    for option in options:
-        if option not in known:
-            raise InputError(
-                f"the recoding {name} has no option {option!r}",
-                remedy=did_you_mean(option, known, f"Its options: {', '.join(known) or 'none'}"),
-            )
-    assert make is not None
-    return make(**options), None
 
 
 @dataclass(frozen=True)
