@@ -492,15 +492,14 @@ def components_of(duals: PatternDuals) -> list[PatternComponent]:
     # What has no pair has one release, whatever its duals were rounded to.
     single = held == 0
     groups = [np.flatnonzero(own) for own in (single, closed & ~single) if own.any()]
-    batch: list[int] = []
+    batches: list[list[int]] = [[]]
     for component in (open_ := np.flatnonzero(~closed & ~single))[
         np.argsort(held[open_], kind="stable")
     ].tolist():
-        if held[component] > PARTS.small or held[batch].sum() + held[component] > PARTS.batch:
-            groups += [np.array(batch)] if batch else []
-            batch = []
-        batch.append(component)
-    groups += [np.array(batch)] if batch else []
+        if held[[*batches[-1], component]].sum() > PARTS.batch or held[component] > PARTS.small:
+            batches.append([])
+        batches[-1].append(component)
+    groups += [np.array(batch) for batch in batches if batch]
     components = []
     for group in groups:
         types = np.flatnonzero(np.isin(labels, group))

@@ -134,14 +134,11 @@ def small_groups_within(pairs: RecordPairs, cutoff: float, most: int) -> Columns
     three = third >= 0
     columns[three] |= pairs.differing[first[three], third[three]]
     costs = pairs.cheapest[columns] * np.where(three, 3.0, 2.0)
-    sizes = np.where(three, 3, 2)
-    types = members[members >= 0]
-    if np.isfinite(pairs.unpaired):
-        alone = np.flatnonzero(pairs.unpaired - pairs.duals <= cutoff)
-        types = np.concatenate([types, alone])
-        sizes = np.append(sizes, np.ones(len(alone), np.int64))
-        costs = np.append(costs, np.full(len(alone), pairs.unpaired))
-    return Columns(np.concatenate([[0], np.cumsum(sizes)]), types.astype(np.int32), costs)
+    starts = np.concatenate([[0], np.cumsum(np.where(three, 3, 2))])
+    groups = Columns(starts, members[members >= 0].astype(np.int32), costs)
+    alone = np.flatnonzero(pairs.unpaired - pairs.duals <= cutoff).astype(np.int32)
+    single = Columns(np.arange(len(alone) + 1), alone, np.full(len(alone), pairs.unpaired))
+    return groups.and_also(single)
 
 
 def _common(codes: Codes, stars: Flags, costs: Floats, suppressed: float) -> tuple[int, float]:

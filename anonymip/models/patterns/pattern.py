@@ -103,20 +103,18 @@ def build_pattern(problem: Problem) -> pyo.ConcreteModel:
 
 
 def build_pattern_strong(
-    problem: Problem, *, keep_equal: bool = False, columns: PatternColumns | None = None
+    problem: Problem, *, columns: PatternColumns | None = None
 ) -> pyo.ConcreteModel:
     """Return the strong model; it is built, not solved.
 
-    `keep_equal`: whether instances of equal cost that the same records may become are all kept, as
-    releases with the most output rows may need them. `columns`: the pairs of the model, if the
-    caller knows which suffice. Raises as :func:`build_pattern`, and NoSolution if a record may
-    become no output row.
+    `columns`: the pairs of the model, if the caller knows which suffice. Raises as
+    :func:`build_pattern`, and NoSolution if a record may become no output row.
 
     Size: a variable and a row for each pair of a type and an instance that it may become; a binary
     variable and a row for each instance.
     """
     if columns is None:
-        columns = pattern_columns(problem, keep_equal=keep_equal)
+        columns = pattern_columns(problem)
     with PauseGC():
         model = _with_variables(
             "patterns, strong", columns, whole=columns.problem.diversity is not None

@@ -124,9 +124,9 @@ def pattern_columns(
     `strong`: whether output rows that fewer than k records may become are left out, and of those
     that the same records may become only the cheapest is kept, the first among equals. All records
     of the others may move there, and what was diverse stays so. `keep_equal`: whether of these only
-    rows with a costlier pattern than such a one are left out. Raises InputError if the problem asks
-    for another recoding, or has too many types and patterns; NoSolution if more records may become
-    no output row than may be suppressed.
+    rows with a costlier pattern than such a one are left out, as releases with the most output rows
+    need it. Raises InputError if the problem asks for another recoding, or has too many types and
+    patterns; NoSolution if more records may become no output row than may be suppressed.
 
     Complexity: O(t p m).
     """

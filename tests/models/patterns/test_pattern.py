@@ -159,7 +159,9 @@ def test_round_trip_of_starts(
     """A release keeps every row of the model, and what is read back loses no more."""
     case, patterns = drawn
     problem = case.problem()
-    choices = {"keep_equal": keep_equal} if form == "pattern-strong" else {}
+    choices = {}
+    if form == "pattern-strong":
+        choices["columns"] = pattern_columns(problem, keep_equal=keep_equal)
     model = build(problem, form, **choices)
     set_start(model, patterns)
     assert violations(model) == []
@@ -252,7 +254,7 @@ def test_repeated_rows_stay_where_they_may_matter() -> None:
 def test_second_goal_counts_output_rows(solver: str) -> None:
     """Four equal rows, a free star: two output rows lose as little as one."""
     problem = PatternCase((("x", "x"),) * 4, tuple("pqpq"), 2, Mask(), (0, 1)).problem()
-    model = build_pattern_strong(problem, keep_equal=True)
+    model = build_pattern_strong(problem, columns=pattern_columns(problem, keep_equal=True))
     model.formulation = "pattern-strong"
     ask_for_rows(model, 0.0)
     result = solve_model(model, solver)
