@@ -166,6 +166,8 @@ class ModelRun:
     trace: list[str] = field(default_factory=list)  # remarks so far
     #: How much work the solver may do; None for no limit, as ``"thorough"``.
     effort: str | None = None
+    #: Returns a bound that needs no solver, for a problem and an effort.
+    arithmetic: Callable[..., Bound | None] = lower_bound_of
 
     @classmethod
     def begin(
@@ -276,17 +278,17 @@ class ModelRun:
         kept = f"{reason}: the start is kept; thorough goes on until the proof"
         return self.kept(kept, Stopped.NODES)
 
-    @property
-    def _late_effort(self) -> str | None:
-        """How much work a bound without a solver may be that comes after the solver."""
-        return None if self.budget.deadline is None else "quick"
+    def _late_bound(self) -> Bound | None:
+        """Return a bound that needs no solver, of little work where time is limited."""
+        effort = None if self.budget.deadline is None else "quick"
+        return self.arithmetic(self.problem, effort=effort)
 
     def kept(self, remark: str, stopped: Stopped, bound: Bound | None = None) -> Solution:
         """Return the start as the solution, with a bound that needs no solver, and say why."""
         assert self.incumbent is not None
         self.trace.append(remark)
         kept = self.solution(self.incumbent.assignment, stopped)
-        own = lower_bound_of(self.problem, effort=self._late_effort) if bound is None else bound
+        own = self._late_bound() if bound is None else bound
         return kept if own is None else kept.with_bound(own)
 
     def solve_by_sets(self, formulation: str, columns: PricedSets, named: str) -> Solution:
@@ -348,7 +350,7 @@ class ModelRun:
         solution = self.solution(assignment, result.stopped, reported, result.solver)
         # Where the solver's report is not enough, arithmetic may be: for a loss of 0 it always is.
         if bound is None and not solution.is_optimal:
-            bound = lower_bound_of(self.problem, effort=self._late_effort)
+            bound = self._late_bound()
         return solution if bound is None else solution.with_bound(bound)
 
     def cheap_release(self) -> Solution | None:
@@ -379,6 +381,6 @@ class ModelRun:
         self.trace.append(f"{reason}: {FAILED}{what}")
         kept = self.solution(found.assignment, Stopped.ERROR)
         by_search = None if searched is None else searched.bound
-        for known in (lower_bound_of(self.problem, effort=self._late_effort), by_search, bound):
+        for known in (self._late_bound(), by_search, bound):
             kept = kept if known is None else kept.with_bound(known)
         return kept

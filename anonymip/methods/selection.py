@@ -499,14 +499,14 @@ def _count_pairs(problem: Problem, effort: str) -> tuple[int | None, str]:
         return None, f"{counted}: provable"
     if pairs > reach.few_pairs:
         return 0, counted
-    from anonymip.models.patterns.pattern import strong_columns
+    from anonymip.models.patterns.pattern_columns import pattern_columns
 
     most = float(reach.proven_pairs)
     if recoding.single_use or problem.diversity is not None or problem.is_capped:
         most /= _WHOLE_PROGRAM
     elif problem.k <= 3:
         most *= _TRIPLED
-    shared = len(strong_columns(problem).rows)
+    shared = len(pattern_columns(problem).rows)
     if shared <= most:
         return None, f"{counted}: provable"
     return (

@@ -97,13 +97,15 @@ def pattern_lagrangian_bound(problem: Problem, *, budget: Budget | None = None) 
     return Bound(duals.bound, "pattern Lagrangian", "argument", watch.seconds)
 
 
-def pattern_bound(problem: Problem, *, budget: Budget | None = None) -> Bound | None:
+def pattern_bound(
+    problem: Problem, *, effort: str | None = None, budget: Budget | None = None
+) -> Bound | None:
     """Return the better of the row bound and the Lagrangian bound, as far as they are possible.
 
-    `problem`: with patterns as its recoding. `budget`: ends the ascent of the Lagrangian bound.
-    Returns: None if the loss of a pattern depends on the record. Where types times patterns are too
-    many to hold, the row bound is all. Raises NoSolution if a record shares no output row with k -
-    1 others.
+    `problem`: with patterns as its recoding. `effort`: as of other bounds; this one is the same for
+    all. `budget`: ends the ascent of the Lagrangian bound. Returns: None if the loss of a pattern
+    depends on the record. Where types times patterns are too many to hold, the row bound is all.
+    Raises NoSolution if a record shares no output row with k - 1 others.
     """
     try:
         simple = pattern_row_bound(problem)

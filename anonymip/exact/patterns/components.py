@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import fsum
+from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array, vstack
+from scipy.sparse import block_array, coo_array, csr_array, identity
 from scipy.sparse.csgraph import connected_components
 
 from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, pattern_duals
@@ -68,22 +69,13 @@ def _form(duals: PatternDuals, pairs: Ints) -> StandardForm:
     types = duals.pair_types[pairs]
     rows, row = np.unique(duals.pair_rows[pairs], return_inverse=True)
     count, used = len(pairs), len(rows)
-    width = count + used
-    at = np.arange(count)
+    at, ones = np.arange(count), np.ones(count)
     most = program.counts[types].astype(np.float64)
-    ones = np.ones(count)
-    links = coo_array(
-        (np.concatenate([ones, -most]), (np.tile(at, 2), np.concatenate([at, count + row]))),
-        shape=(count, width),
-    )
-    filled = coo_array(
-        (
-            np.concatenate([ones, np.full(used, -float(program.k))]),
-            (np.concatenate([row, np.arange(used)]), np.concatenate([at, count + np.arange(used)])),
-        ),
-        shape=(used, width),
-    )
-    given = coo_array((ones, (types, at)), shape=(program.type_count, width))
+    blocks: Any = [
+        [identity(count), coo_array((-most, (at, row)), shape=(count, used))],
+        [coo_array((ones, (row, at)), shape=(used, count)), -float(program.k) * identity(used)],
+        [coo_array((ones, (types, at)), shape=(program.type_count, count)), None],
+    ]
     records = program.counts.astype(np.float64)
     free = bool(np.isfinite(program.price))
     saved = program.price if free else 0.0
@@ -93,11 +85,11 @@ def _form(duals: PatternDuals, pairs: Ints) -> StandardForm:
     upper = np.concatenate([np.zeros(count), np.full(used, np.inf), records])
     return whole_form(
         cost,
-        vstack([links, filled, given]).tocsr(),
+        csr_array(block_array(blocks)),
         (lower, upper),
         np.concatenate([most, np.ones(used)]),
         offset=saved * float(records.sum()),
-        integer=np.arange(width) >= count,
+        integer=np.arange(count + used) >= count,
     )
 
 
@@ -172,19 +164,15 @@ def improve_nearby(
         first = _first_type(duals, amounts, search.costly, generator)
         chosen, moved = _neighbourhood(duals, amounts, cheap, generator, first, records)
         freed = _freed(duals, amounts, chosen, moved)
-        left = budget.remaining()
-        seconds = search.seconds * records / search.records[0]
-        seconds = seconds if left is None else min(seconds, max(left, 1e-3))
-        own = mip.within(budget.renewed(seconds))
+        own = mip.within(_part(budget, search.seconds * records / search.records[0], most=1.0))
         given = np.where(moved, amounts, 0)
         if groups is None:
             found = _filled_by_pairs(duals, given, freed, own)
         else:
             within = np.flatnonzero(np.append(freed > 0, True)[groups.members].all(axis=1))
-            near, none = groups.only(within), np.empty((0, 3), np.int64)
+            near = groups.only(within)
             cheapest = np.argsort(near.reduced_costs, kind="stable")[: _GROUPS * records]
-            given_groups = duals, given, near.only(cheapest), none, own
-            found = solve_groups(*given_groups, counts=freed).amounts
+            found = solve_groups(duals, given, near.only(cheapest), own, counts=freed).amounts
         failed += 1
         if found is not None:
             found += np.where(moved, 0, amounts)
@@ -304,11 +292,10 @@ def amounts_by_duals(duals: PatternDuals) -> Ints | None:
         if int(taken @ net) <= max(int(duals.row_losses[row]), 0) + PARTS.worse * star * k:
             amounts[pairs] = taken
             left[types] -= taken
-    _fill(duals, amounts, left)
-    return None if left.any() and np.isinf(program.price) else amounts
+    return _filled(duals, amounts, left)
 
 
-def _fill(duals: PatternDuals, amounts: Ints, left: Ints) -> None:
+def _filled(duals: PatternDuals, amounts: Ints, left: Ints) -> Ints | None:
     """Put records that are left into the cheapest rows in use, or with enough of them."""
     program = duals.program
     used = np.zeros(program.rows, np.bool_)
@@ -324,6 +311,7 @@ def _fill(duals: PatternDuals, amounts: Ints, left: Ints) -> None:
         amounts[own] += taken
         left[types] -= taken
         used[rows[taken > 0]] = True
+    return None if left.any() and np.isinf(program.price) else amounts
 
 
 @dataclass(eq=False)
@@ -347,11 +335,6 @@ class PatternComponent:
     def closed(self) -> bool:
         """Whether nothing better can be found."""
         return self.lower >= self.upper
-
-    @property
-    def pairs(self) -> int:
-        """Number of pairs."""
-        return len(self.duals.pair_rows)
 
     def solve(self, mip: Mip) -> str | None:
         """Improve release and bound until they meet or time ends; return the solver's name.
@@ -413,7 +396,7 @@ class PatternComponent:
             last = most >= self._target() - value
             seconds = GROUPS.seconds if size == GROUPS.in_mip else PARTS.seconds
             own = mip if last else mip.within(_part(budget, seconds))
-            answer = solve_groups(self.duals, self.amounts, near, prices.triples, own)
+            answer = solve_groups(self.duals, self.amounts, near, own, triples=prices.triples)
             named = answer.solver
             self._take(answer, np.inf if last else self.duals.lifted(value + most))
             if last or size >= GROUPS.most_in_mip:
@@ -441,7 +424,7 @@ class PatternComponent:
         """Return (pairs,) those that a better release may hold."""
         duals = self.duals
         if np.isinf(self.upper):
-            return np.ones(self.pairs, np.bool_)
+            return np.ones(len(duals.pair_rows), np.bool_)
         return np.asarray(duals.reduced_costs <= self._target() - duals.value)
 
     def _cheapest(self, kept: Flags, size: int) -> tuple[Flags, float]:
@@ -480,11 +463,11 @@ class PatternComponent:
             self.lower, self.by_solver = found, True
 
 
-def _part(budget: Budget, seconds: float) -> Budget:
-    """Return a budget of so many seconds, and of a quarter of what is left at most."""
+def _part(budget: Budget, seconds: float, most: float = 0.25) -> Budget:
+    """Return a budget of so many seconds, and of a share of what is left at most."""
     left = budget.remaining()
     if left is not None:
-        seconds = min(seconds, max(left / 4, min(left, 1.0), 1e-3))
+        seconds = min(seconds, max(most * left, min(left, 1.0), 1e-3))
     return budget.renewed(seconds)
 
 
@@ -509,15 +492,14 @@ def components_of(duals: PatternDuals) -> list[PatternComponent]:
     # What has no pair has one release, whatever its duals were rounded to.
     single = held == 0
     groups = [np.flatnonzero(own) for own in (single, closed & ~single) if own.any()]
-    batch: list[int] = []
+    batches: list[list[int]] = [[]]
     for component in (open_ := np.flatnonzero(~closed & ~single))[
         np.argsort(held[open_], kind="stable")
     ].tolist():
-        if held[component] > PARTS.small or held[batch].sum() + held[component] > PARTS.batch:
-            groups += [np.array(batch)] if batch else []
-            batch = []
-        batch.append(component)
-    groups += [np.array(batch)] if batch else []
+        if held[[*batches[-1], component]].sum() > PARTS.batch or held[component] > PARTS.small:
+            batches.append([])
+        batches[-1].append(component)
+    groups += [np.array(batch) for batch in batches if batch]
     components = []
     for group in groups:
         types = np.flatnonzero(np.isin(labels, group))
@@ -529,7 +511,7 @@ def components_of(duals: PatternDuals) -> list[PatternComponent]:
         component = PatternComponent(types, own, chosen, own.bound)
         # Bounds are raised to possible losses one by one, which proves more than at once.
         component.lower = max(component.lower, fsum(duals.lifted(int(low)) for low in lower[group]))
-        if not component.pairs:
+        if not own.program.pairs:
             component.lower = component.upper
         component.by_duals = component.lower
         components.append(component)
@@ -543,11 +525,9 @@ def _best_of(duals: PatternDuals, labels: Ints, number: int) -> tuple[Ints | Non
         if amounts is None:
             continue
         given = np.bincount(duals.pair_types, weights=amounts, minlength=program.type_count)
-        weights = unassigned = program.counts - given
-        if unassigned.any():
-            weights = np.where(unassigned > 0, program.price, 0.0) * unassigned
+        left = program.counts - given
         losses = np.zeros(number)
-        np.add.at(losses, labels, weights)
+        np.add.at(losses, labels, np.where(left > 0, program.price, 0.0) * left)
         paid = program.costs[duals.pair_patterns] * amounts
         np.add.at(losses, labels[duals.pair_types], paid)
         better = (losses < upper)[labels][duals.pair_types]
@@ -561,6 +541,4 @@ def greedy_amounts(duals: PatternDuals) -> Ints | None:
 
     Algorithm 1 of Bredereck et al. 2013. None if records are left over that need companions.
     """
-    amounts, left = np.zeros(len(duals.pair_rows), np.int64), duals.program.counts.copy()
-    _fill(duals, amounts, left)
-    return None if left.any() and np.isinf(duals.program.price) else amounts
+    return _filled(duals, np.zeros(len(duals.pair_rows), np.int64), duals.program.counts.copy())

@@ -415,9 +415,9 @@ def solve_groups(
     duals: PatternDuals,
     amounts: Ints,
     groups: RecordGroups,
-    triples: Ints,
     mip: Mip,
     *,
+    triples: Ints | None = None,
     counts: Ints | None = None,
 ) -> RestrictedAnswer:
     """Return the best release that consists of some groups, or of those of a known one.
@@ -438,7 +438,7 @@ def solve_groups(
         as_columns(program, groups),
         mip,
         start=start,
-        cuts=[RankOneCut((a, b, c), 2) for a, b, c in triples.tolist()],
+        cuts=[] if triples is None else [RankOneCut((a, b, c), 2) for a, b, c in triples.tolist()],
     )
     if result.stopped is Stopped.INFEASIBLE:
         raise RefutedClaim.of_infeasible(result.solver, None)

@@ -6,11 +6,15 @@ import numpy as np
 
 from anonymip.assignments import SUPPRESSED, Assignment, Patterns
 from anonymip.errors import InputError, NoSolution
-from anonymip.models.patterns.pattern_columns import PatternColumns, pattern_columns
+from anonymip.models.patterns.pattern_columns import (
+    PatternColumns,
+    pattern_columns,
+    patterns_by_amounts,
+)
 from anonymip.models.patterns.row_assignment import RowAssignment, assign_rows, whole_costs
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import recoding_of
-from anonymip.runtime.arrays import Flags, Ints
+from anonymip.runtime.arrays import Flags
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
@@ -58,7 +62,7 @@ def pattern_fpt(
             "sensitive values",
             remedy="Use pattern-ilp",
         )
-    columns = pattern_columns(problem, least=problem.k, merged=True)
+    columns = pattern_columns(problem)
     if columns.count > most_rows:
         raise InputError(
             f"{columns.program.type_count:,} row types under {len(columns.program.costs):,} "
@@ -186,12 +190,6 @@ class _Guesses:
             return
         total = int((amounts * costs).sum())
         if self._best_cost is None or total < self._best_cost:
-            self._best_cost, self.best = total, self._patterns(types, rows, amounts)
-
-    def _patterns(self, types: Ints, rows: Ints, amounts: Ints) -> Patterns:
-        patterns = np.append(self._columns.patterns, SUPPRESSED)
-        order = np.argsort(self._columns.program.type_of, kind="stable")
-        index = np.empty(len(order), np.int32)
-        # Pairs ascend by row type, as the records do in this order.
-        index[order] = np.repeat(patterns[rows], amounts)
-        return Patterns(index)
+            patterns = np.append(columns.patterns, SUPPRESSED)[rows]
+            self._best_cost = total
+            self.best = patterns_by_amounts(columns.program.type_of, types, patterns, amounts)

@@ -11,7 +11,7 @@ import numpy as np
 
 from anonymip.assignments import Assignment
 from anonymip.bounds.patterns.pattern_duals import pattern_duals
-from anonymip.bounds.patterns.pattern_lagrangian import ascend, pattern_row_bound
+from anonymip.bounds.patterns.pattern_lagrangian import ascend, pattern_bound, pattern_row_bound
 from anonymip.errors import InputError, InvalidAssignment, NoSolution, unknown_name
 from anonymip.exact.failed_solver import FAILURES, what_failed
 from anonymip.exact.model_run import SECONDS_A_CONSTRAINT, ModelRun, SolverChoices
@@ -23,15 +23,15 @@ from anonymip.heuristics.growing.raised_price import found_or_known
 from anonymip.heuristics.patterns.pattern_greedy import PatternGreedy, pattern_greedy, solve_capped
 from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.models import build, model_size, read, set_start
-from anonymip.models.patterns.pattern import ask_for_rows, build_pattern_strong, strong_columns
-from anonymip.models.patterns.pattern_columns import PatternColumns
+from anonymip.models.patterns.pattern import ask_for_rows, build_pattern_strong
+from anonymip.models.patterns.pattern_columns import PatternColumns, pattern_columns
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import recoding_of, rows_alike
 from anonymip.recodings.patterns import PatternGuided
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution, proves_optimal, retold
-from anonymip.solvers import SolverOptions, solve_model
+from anonymip.solvers import solve_model
 from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_RELATIVE, same_loss
 
@@ -98,6 +98,7 @@ def pattern_ilp(
     if nodes < 0:
         raise InputError(f"nodes is {nodes}", remedy="Give how many nodes, or 0 for no limit")
     run.settings = replace(run.settings, node_limit=nodes or None)
+    run.arithmetic = pattern_bound
     for what, given, names in (
         ("formulation", formulation, _FORMULATIONS),
         ("second goal", second_goal, _SECOND_GOALS),
@@ -134,14 +135,14 @@ def pattern_ilp(
         by_parts = _within_limit if problem.is_capped else prove
         found = by_parts(problem, Mip(run.solver, run.settings, run.budget), known)
         run.trace += found.trace
-        if problem.is_capped and may_link and not found.is_optimal and _few(problem, _LINKED):
+        if problem.is_capped and may_link and not found.is_optimal:
             run.start_from((found, []))
-            found = _solved(run, "pattern-strong", found.bound or bound)
+            found = _solved(run, "pattern-strong", found.bound or bound, _LINKED * _FEW_PAIRS)
     else:
         found = _solved(run, formulation, bound)
     if second_goal == "rows":
-        found, remarks = with_most_rows(found, run.solver, run.settings, run.budget)
-        run.trace += remarks
+        found, remark = with_most_rows(run, found)
+        run.trace.append(remark)
     return replace(
         found,
         method=run.method,
@@ -157,12 +158,7 @@ def _pick(problem: Problem, recoding: PatternGuided) -> str:
     types = len(problem.microdata.row_types().first)
     if types * len(recoding.stars(problem)) > _UNCOUNTED * _FEW_PAIRS:
         return "parts"
-    return "pattern-strong" if _few(problem) else "parts"
-
-
-def _few(problem: Problem, times: int = 1) -> bool:
-    """Return whether the strong model has few pairs, or so many times as many."""
-    return len(strong_columns(problem).rows) <= times * _FEW_PAIRS
+    return "pattern-strong" if len(pattern_columns(problem).rows) <= _FEW_PAIRS else "parts"
 
 
 def _within_limit(problem: Problem, mip: Mip, start: Solution | None) -> Solution:
@@ -181,15 +177,17 @@ def _within_limit(problem: Problem, mip: Mip, start: Solution | None) -> Solutio
     return found_or_known(lambda: solve_capped(problem, parts, mip.budget), start)
 
 
-def _solved(run: ModelRun, formulation: str, bound: Bound) -> Solution:
-    """Return the solution of one model, given a bound on its loss."""
+def _solved(run: ModelRun, formulation: str, bound: Bound, most_pairs: float = np.inf) -> Solution:
+    """Return the solution of one model, given a bound; the start if the model has many pairs."""
     problem, incumbent = run.problem, run.incumbent
     choices: dict[str, object] = {}
     if formulation == "pattern-strong":
-        columns = strong_columns(problem)
+        columns = pattern_columns(problem)
         if incumbent is not None:
-            before, budget = len(columns.rows), run.budget.share(_DUALS)
-            columns, own = columns_within(columns, incumbent.objective, budget)
+            if len(columns.rows) > most_pairs:
+                return incumbent
+            before = len(columns.rows)
+            columns, own = columns_within(columns, incumbent.objective, run.budget)
             bound = max(bound, own, key=lambda one: one.value)
             run.trace.append(
                 f"{len(columns.rows):,} of {before:,} pairs of a type and an output row are left"
@@ -217,12 +215,13 @@ def columns_within(
     Dual values of records prove how much more than the bound any release costs that publishes a
     record of some row type as some output row (:mod:`anonymip.bounds.patterns.pattern_duals`);
     where that exceeds the loss, the pair is left out. Single use and diversity only raise these
-    costs. Nothing is left out that a release of this very loss uses. Complexity: that of the bound.
+    costs. Nothing is left out that a release of this very loss uses. The bound takes a share of the
+    time. Complexity: that of the bound.
     """
     watch, program = Stopwatch(), columns.program
     duals = pattern_duals(program, program.cheapest)
     if duals.bound < loss:
-        duals = ascend(program, None, budget, enough=loss)
+        duals = ascend(program, None, budget.share(_DUALS), enough=loss)
     bound = Bound(min(duals.bound, loss), "pattern Lagrangian", "argument", watch.seconds)
     # The loss is a sum of floating-point numbers, the duals are whole ones.
     room = np.ceil((loss + LOSS_RELATIVE * abs(loss)) * duals.unit) - duals.value
@@ -232,58 +231,52 @@ def columns_within(
     return columns.only(kept), bound
 
 
-def with_most_rows(
-    solution: Solution, solver: str, options: SolverOptions, budget: Budget
-) -> tuple[Solution, list[str]]:
-    """Return a release of the same loss with the most output rows, and remarks.
+def with_most_rows(run: ModelRun, solution: Solution) -> tuple[Solution, str]:
+    """Return a release of the same loss with the most output rows, and a remark.
 
     Only solutions proven optimal are looked at. The loss is fixed by a row of the strong model that
     keeps all instances of equal cost, and the instances in use are counted. The gap asked for is
     that of the loss: here it is 0. A greedy that takes patterns of many rows first makes the start;
     n / k rows are the most there can be.
     """
+    problem, budget, before = run.problem, run.budget, len(solution.sizes)
     if not solution.is_optimal:
-        return solution, ["the least loss is not proven: the most output rows were not asked for"]
+        return solution, "the least loss is not proven: the most output rows were not asked for"
     if budget.stop_reason() is not None:
-        return solution, ["there was no time to ask for the most output rows"]
-    problem, before = solution.problem, len(solution.sizes)
-    solution = _finer(solution, budget)
-    if len(solution.sizes) == problem.n // problem.k:
-        return solution, [f"{_rows_found(solution, before)}, the most that k records each allow"]
-    columns = strong_columns(problem, keep_equal=True)
-    columns, _ = columns_within(columns, solution.objective, budget.share(_DUALS))
+        return solution, "there was no time to ask for the most output rows"
+    solution, most = _finer(solution, budget), problem.n // problem.k
+    if len(solution.sizes) == most:
+        return solution, f"{_rows_found(solution, before)}, the most that k records each allow"
+    columns = pattern_columns(problem, keep_equal=True)
+    columns, _ = columns_within(columns, solution.objective, budget)
     remaining = budget.remaining()
     if remaining is not None and SECONDS_A_CONSTRAINT * len(columns.rows) > remaining:
-        return solution, [f"{_rows_found(solution, before)}; there was no time to ask for the most"]
+        return solution, f"{_rows_found(solution, before)}; there was no time to ask for the most"
     try:
         model = build_pattern_strong(problem, columns=columns)
     except InputError as refusal:
-        return solution, [f"the most output rows were not asked for: {refusal.message}"]
+        return solution, f"the most output rows were not asked for: {refusal.message}"
     model.formulation = "pattern-strong"
     set_start(model, solution.assignment)
     ask_for_rows(model, solution.objective)
-    found = finer = solution
+    finer, settings = solution, replace(run.settings, relative_gap=0.0)
     try:
-        result = solve_model(
-            model, solver, replace(options, relative_gap=0.0), start=True, budget=budget
-        )
+        result = solve_model(model, run.solver, settings, start=True, budget=budget)
         if result.values is not None:
             finer = Solution.of(problem, read(model), method=solution.method)
     except FAILURES as failure:
-        rows = _rows_found(found, before)
-        return found, [f"{rows}; the most are not known: {what_failed(failure)}"]
-    if len(finer.sizes) > len(found.sizes) and _as_good(finer, solution):
-        found = retold(solution, problem, finer.assignment, bound=solution.bound)
+        rows = _rows_found(solution, before)
+        return solution, f"{rows}; the most are not known: {what_failed(failure)}"
+    found = _rather(finer, solution)
     rows = _rows_found(found, before)
-    if result.stopped is Stopped.OPTIMAL and not options.solver_options:
+    if result.stopped is Stopped.OPTIMAL and not settings.solver_options:
         if len(finer.sizes) < len(found.sizes):
-            return found, [f"{rows}; {result.solver} calls fewer the most: it failed"]
+            return found, f"{rows}; {result.solver} calls fewer the most: it failed"
         if len(finer.sizes) == len(found.sizes):
-            return found, [f"{rows}, the most of all releases of this loss"]
-    most = problem.n // problem.k
-    if result.bound is not None and not options.solver_options:
+            return found, f"{rows}, the most of all releases of this loss"
+    if result.bound is not None and not settings.solver_options:
         most = min(most, floor(result.bound + 0.5))
-    return found, [f"{rows}; releases of this loss have {most} at most"]
+    return found, f"{rows}; releases of this loss have {most} at most"
 
 
 def _rows_found(solution: Solution, before: int) -> str:
@@ -298,15 +291,17 @@ def _finer(solution: Solution, budget: Budget) -> Solution:
     rows = np.array([rows_alike(codes, stars)[1] for stars in greedy.stars])
     order = np.lexsort((-rows, greedy.costs)).astype(np.int64)
     try:
-        patterns, _, _ = greedy.run(order, "strict", budget)
-        found = Solution.of(problem, patterns, method=solution.method)
+        found = Solution.of(problem, greedy.run(order, "strict", budget)[0], method=solution.method)
     except (NoSolution, InvalidAssignment):
         # The greedy itself knows no limit of suppression.
         return solution
-    if len(found.sizes) <= len(solution.sizes) or not _as_good(found, solution):
-        return solution
-    return retold(solution, problem, found.assignment, bound=solution.bound)
+    return _rather(found, solution)
 
 
-def _as_good(found: Solution, solution: Solution) -> bool:
-    return found.objective <= solution.objective or same_loss(found.objective, solution.objective)
+def _rather(found: Solution, known: Solution) -> Solution:
+    """Return what was found if it has more output rows than the known, and is as good."""
+    if len(found.sizes) <= len(known.sizes):
+        return known
+    finer = retold(known, known.problem, found.assignment, bound=known.bound)
+    as_good = finer.objective <= known.objective or same_loss(finer.objective, known.objective)
+    return finer if as_good else known

@@ -27,6 +27,7 @@ from anonymip.graphs.weighted.assignment import assign
 from anonymip.heuristics.growing.raised_price import found_or_known
 from anonymip.heuristics.patterns.pattern_greedy import solve_capped
 from anonymip.heuristics.patterns.pattern_search import pattern_search
+from anonymip.models.patterns.pattern_columns import patterns_by_amounts
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import priced_patterns, recoding_of
 from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
@@ -133,14 +134,11 @@ def small_groups_within(pairs: RecordPairs, cutoff: float, most: int) -> Columns
     three = third >= 0
     columns[three] |= pairs.differing[first[three], third[three]]
     costs = pairs.cheapest[columns] * np.where(three, 3.0, 2.0)
-    sizes = np.where(three, 3, 2)
-    types = members[members >= 0]
-    if np.isfinite(pairs.unpaired):
-        alone = np.flatnonzero(pairs.unpaired - pairs.duals <= cutoff)
-        types = np.concatenate([types, alone])
-        sizes = np.append(sizes, np.ones(len(alone), np.int64))
-        costs = np.append(costs, np.full(len(alone), pairs.unpaired))
-    return Columns(np.concatenate([[0], np.cumsum(sizes)]), types.astype(np.int32), costs)
+    starts = np.concatenate([[0], np.cumsum(np.where(three, 3, 2))])
+    groups = Columns(starts, members[members >= 0].astype(np.int32), costs)
+    alone = np.flatnonzero(pairs.unpaired - pairs.duals <= cutoff).astype(np.int32)
+    single = Columns(np.arange(len(alone) + 1), alone, np.full(len(alone), pairs.unpaired))
+    return groups.and_also(single)
 
 
 def _common(codes: Codes, stars: Flags, costs: Floats, suppressed: float) -> tuple[int, float]:
@@ -426,32 +424,20 @@ class _Search:
         return Solution.of(self.own.problem, found, method="pattern-pairs"), result
 
     def _patterns(self, groups: Columns, times: Ints) -> Patterns:
-        """Return the patterns that groups give their members."""
-        pairs = self.pairs
-        waiting = [
-            part.tolist()
-            for part in np.split(
-                np.argsort(pairs.inverse, kind="stable"), np.cumsum(pairs.counts)[:-1]
-            )
-        ]
-        index = np.full(self.own.problem.n, SUPPRESSED, np.int32)
-        share_row = pairs.common >= 0 and times[groups.sizes == 1].sum() > 1
-        for at in np.flatnonzero(times).tolist():
-            members = groups.of(at)
-            pattern = pairs.common if share_row else SUPPRESSED
-            if len(members) > 1:
-                columns = np.bitwise_or.reduce(pairs.differing[members[0], members])
-                pattern = int(pairs.pattern[columns])
-            for _ in range(int(times[at])):
-                for type_ in members.tolist():
-                    if not waiting[type_]:
-                        raise SolverError(
-                            f"{self.named} covers a record twice", remedy="Use another solver"
-                        )
-                    index[waiting[type_].pop()] = pattern
-        if any(waiting):
-            raise SolverError(f"{self.named} covers not all records", remedy="Use another solver")
-        return Patterns(index)
+        """Return the patterns that groups give their members, the last records of a type first."""
+        pairs, used, times = self.pairs, groups.only(times > 0), times[times > 0]
+        types, sizes, begin = used.types.astype(np.int64), used.sizes, used.starts[:-1]
+        amounts = np.repeat(times, sizes)
+        short = pairs.counts - np.bincount(types, amounts, minlength=len(pairs.counts))
+        if short.any():
+            what = "a record twice" if short.min() < 0 else "not all records"
+            raise SolverError(f"{self.named} covers {what}", remedy="Use another solver")
+        share_row = pairs.common >= 0 and times[sizes == 1].sum() > 1
+        first = np.repeat(types[begin], sizes)
+        columns = np.bitwise_or.reduceat(pairs.differing[first, types], begin)
+        alone = pairs.common if share_row else SUPPRESSED
+        patterns = np.repeat(np.where(sizes > 1, pairs.pattern[columns], alone), sizes)
+        return patterns_by_amounts(pairs.inverse, types[::-1], patterns[::-1], amounts[::-1])
 
 
 def _form(groups: Columns, pairs: RecordPairs) -> StandardForm:

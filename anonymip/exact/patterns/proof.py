@@ -23,6 +23,7 @@ from anonymip.exact.patterns.components import PatternComponent, components_of, 
 from anonymip.exact.patterns.group_master import PARTS
 from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.exact.trust import RefutedClaim, best_of, refuse_refuted, slack_of
+from anonymip.models.patterns.pattern_columns import patterns_by_amounts
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import OutputRows, output_rows
 from anonymip.runtime.arrays import Ints
@@ -135,7 +136,7 @@ def _solve(program: PatternProgram, mip: Mip) -> _Found:
         f"{program.pairs:,} pairs of {program.type_count:,} row types and their output rows; "
         f"{len(open_):,} parts are not proven optimal by duals"
     )
-    weights = [float(component.pairs) ** 1.5 for component in open_]
+    weights = [float(component.duals.program.pairs) ** 1.5 for component in open_]
     for at, component in enumerate(open_):
         if budget.stop_reason() is not None or np.isinf(found.lower):
             break
@@ -196,7 +197,7 @@ def _solution(
     assignment = None
     relaxed_fits = found.program.relaxed_pattern < 0 or not 0 < found.left < problem.k
     if relaxed_fits and all(component.amounts is not None for component in found.components):
-        assignment = _patterns(problem, rows, found)
+        assignment = _patterns(rows, found)
     if start is not None and (assignment is None or start.objective <= found.upper):
         assert isinstance(start.assignment, Patterns)
         assignment = start.assignment
@@ -251,7 +252,7 @@ def _held_against(
     return start
 
 
-def _patterns(problem: Problem, rows: OutputRows, found: _Found) -> Patterns:
+def _patterns(rows: OutputRows, found: _Found) -> Patterns:
     """Hand the records of each row type out to patterns, in their order."""
     program = found.program
     types, patterns, amounts = [], [], []
@@ -267,13 +268,8 @@ def _patterns(problem: Problem, rows: OutputRows, found: _Found) -> Patterns:
     types.append(np.arange(program.type_count))
     patterns.append(np.full(program.type_count, program.relaxed_pattern, np.int64))
     amounts.append(left)
-    row_type, pattern = np.concatenate(types), np.concatenate(patterns)
-    order = np.argsort(row_type, kind="stable")
-    given = np.repeat(pattern[order], np.concatenate(amounts)[order])
-    records = np.argsort(program.type_of[rows.types.inverse], kind="stable")
-    index = np.empty(problem.n, np.int32)
-    index[records] = given
-    return Patterns(index)
+    given = np.concatenate(types), np.concatenate(patterns), np.concatenate(amounts)
+    return patterns_by_amounts(program.type_of[rows.types.inverse], *given)
 
 
 def fill_relaxed_pattern(components: Sequence[PatternComponent], k: int) -> None:
@@ -308,5 +304,5 @@ def fill_relaxed_pattern(components: Sequence[PatternComponent], k: int) -> None
             amounts[rows == row] = 0
     cuts = np.cumsum([len(at) for _, at in parts])[:-1]
     for (component, at), own in zip(parts, np.split(amounts, cuts), strict=True):
-        component.amounts = np.zeros(component.pairs, np.int64)
+        component.amounts = np.zeros(len(component.duals.pair_rows), np.int64)
         component.amounts[at] = own

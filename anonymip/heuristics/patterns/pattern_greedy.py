@@ -268,19 +268,9 @@ class PatternGreedy:
         return None
 
     def _failure(self, record: int, stopped: Stopped | None) -> NoSolution:
-        """Return what to raise for a record that finds no row."""
+        """Return what to raise for a record that finds no row; NoSolution if one shares no row."""
+        refuse_isolated(self.problem)
         remedy = "Allow more patterns, such as the one of stars only, or suppression"
-        words = self.rows.words
-        shared = [
-            int((((words ^ words[record]) & mask) == 0).all(axis=1).sum())
-            for mask in self.rows.masks
-        ]
-        if max(shared) < self.problem.k:
-            return NoSolution(
-                f"record {record} shares no row with {self.problem.k - 1} others under any pattern "
-                "of the mask",
-                remedy=remedy,
-            )
         if stopped is not None:
             return NoSolution(
                 f"pattern-greedy: the time ended before record {record} had a row", remedy=remedy

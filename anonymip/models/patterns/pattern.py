@@ -66,7 +66,11 @@ from anonymip.assignments import SUPPRESSED, Patterns
 from anonymip.errors import InputError
 from anonymip.models.parts.class_rules import Holder, add_distinct_values, records_by_value
 from anonymip.models.parts.equivalence_context import at_most_one, linear, refuse_unsolved, total
-from anonymip.models.patterns.pattern_columns import PatternColumns, pattern_columns
+from anonymip.models.patterns.pattern_columns import (
+    PatternColumns,
+    pattern_columns,
+    patterns_by_amounts,
+)
 from anonymip.models.patterns.row_assignment import RowAssignment, assign_rows
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import recoding_of
@@ -82,7 +86,7 @@ def build_pattern(problem: Problem) -> pyo.ConcreteModel:
     UnsupportedObjective if the loss of a pattern depends on the record. Size: t p variables for t
     types and p patterns, and two rows an instance, t p at most.
     """
-    columns = pattern_columns(problem, least=1)
+    columns = pattern_columns(problem, strong=False)
     with PauseGC():
         model = _with_variables("patterns", columns, whole=True)
         linked = {}
@@ -99,20 +103,18 @@ def build_pattern(problem: Problem) -> pyo.ConcreteModel:
 
 
 def build_pattern_strong(
-    problem: Problem, *, keep_equal: bool = False, columns: PatternColumns | None = None
+    problem: Problem, *, columns: PatternColumns | None = None
 ) -> pyo.ConcreteModel:
     """Return the strong model; it is built, not solved.
 
-    `keep_equal`: whether instances of equal cost that the same records may become are all kept, as
-    releases with the most output rows may need them. `columns`: the pairs of the model, if the
-    caller knows which suffice. Raises as :func:`build_pattern`, and NoSolution if a record may
-    become no output row.
+    `columns`: the pairs of the model, if the caller knows which suffice. Raises as
+    :func:`build_pattern`, and NoSolution if a record may become no output row.
 
     Size: a variable and a row for each pair of a type and an instance that it may become; a binary
     variable and a row for each instance.
     """
     if columns is None:
-        columns = strong_columns(problem, keep_equal=keep_equal)
+        columns = pattern_columns(problem)
     with PauseGC():
         model = _with_variables(
             "patterns, strong", columns, whole=columns.problem.diversity is not None
@@ -134,21 +136,27 @@ def build_pattern_strong(
 
 def pattern_size(problem: Problem) -> int:
     """Return about how many constraints the model of the paper would have."""
-    columns = pattern_columns(problem, least=1)
-    columns.refuse_many()
-    return 2 * columns.count + len(columns.program.counts) + _rules_size(columns)
+    columns = pattern_columns(problem, strong=False)
+    return columns.count + _shared_size(columns)
 
 
 def pattern_strong_size(problem: Problem) -> int:
     """Return about how many constraints the strong model would have."""
-    columns = strong_columns(problem)
+    columns = pattern_columns(problem)
+    return len(columns.rows) + _shared_size(columns)
+
+
+def _shared_size(columns: PatternColumns) -> int:
+    """Return about how many constraints are no links: k, every record, and the rules."""
     columns.refuse_many()
-    return len(columns.rows) + columns.count + len(columns.program.counts) + _rules_size(columns)
-
-
-def strong_columns(problem: Problem, *, keep_equal: bool = False) -> PatternColumns:
-    """Return the pairs of a type and an instance that the strong model has."""
-    return pattern_columns(problem, least=problem.k, merged=True, keep_equal=keep_equal)
+    problem, rows = columns.problem, columns.count + columns.program.type_count
+    if recoding_of(problem).single_use:
+        rows += len(columns.program.costs)
+    if problem.diversity is not None:
+        each = 2 if problem.diversity.t is None else 4
+        values = int((problem.microdata.sensitive_codes.max(axis=0) + 1).sum())
+        rows += each * columns.count * values
+    return rows
 
 
 def _with_variables(name: str, columns: PatternColumns, *, whole: bool) -> pyo.ConcreteModel:
@@ -248,17 +256,6 @@ def _add_rules(model: pyo.ConcreteModel) -> None:
             rule=lambda _, pattern: at_most_one(*of_pattern[pattern]),
             doc="each pattern has at most one output row in use",
         )
-
-
-def _rules_size(columns: PatternColumns) -> int:
-    """Return about how many constraints the rules need."""
-    problem = columns.problem
-    rows = len(columns.program.costs) if recoding_of(problem).single_use else 0
-    if problem.diversity is not None:
-        each = 2 if problem.diversity.t is None else 4
-        values = int((problem.microdata.sensitive_codes.max(axis=0) + 1).sum())
-        rows += each * columns.count * values
-    return rows
 
 
 def _sensitive(columns: PatternColumns, types: Ints) -> Iterator[tuple[int, Ints]]:
@@ -401,15 +398,13 @@ def set_start_pattern(model: pyo.ConcreteModel, assignment: Patterns) -> None:
     pairs = rows.astype(np.int64) * t + types
     amounts = np.zeros(len(columns.rows), np.int64)
     np.add.at(amounts, np.searchsorted(columns.rows * t + columns.types, pairs), 1)
-    for variable, amount in zip(model.assigned.values(), amounts.tolist(), strict=True):
-        variable.set_value(amount)
-    in_use = np.zeros(columns.count, np.bool_)
-    in_use[rows] = True
-    for variable, used in zip(model.used.values(), in_use.tolist(), strict=True):
-        variable.set_value(int(used))
-    hidden = np.bincount(columns.program.type_of[index == SUPPRESSED], minlength=t).tolist()
-    for variable, amount in zip(model.suppressed.values(), hidden, strict=False):
-        variable.set_value(amount)
+    used = np.zeros(columns.count, np.int64)
+    used[rows] = 1
+    hidden = np.bincount(columns.program.type_of[index == SUPPRESSED], minlength=t)
+    hidden = hidden[: len(model.suppressed)]
+    for part, values in ((model.assigned, amounts), (model.used, used), (model.suppressed, hidden)):
+        for variable, value in zip(part.values(), values.tolist(), strict=True):
+            variable.set_value(value)
     _set_rule_values(model, amounts)
 
 
@@ -446,17 +441,10 @@ def read_pattern(model: pyo.ConcreteModel) -> Patterns:
     parts = (model.assigned, model.used, model.suppressed)
     refuse_unsolved(variable for part in parts for variable in part.values())
     amounts = _whole_amounts(model)
-    t = len(columns.program.counts)
-    index = np.full(columns.problem.n, SUPPRESSED, np.int32)
-    order = np.argsort(columns.program.type_of, kind="stable")
-    place = np.cumsum(columns.program.counts) - columns.program.counts
+    t = columns.program.type_count
     types = np.concatenate([columns.types, np.arange(t)])
     patterns = np.append(columns.patterns[columns.rows], np.full(t, SUPPRESSED))
-    for pair in np.flatnonzero(amounts).tolist():
-        row_type, amount = types[pair], amounts[pair]
-        index[order[place[row_type] : place[row_type] + amount]] = patterns[pair]
-        place[row_type] += amount
-    return Patterns(index)
+    return patterns_by_amounts(columns.program.type_of, types, patterns, amounts)
 
 
 def _whole_amounts(model: Any) -> Ints:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from anonymip.assignments import SUPPRESSED
+from anonymip.assignments import SUPPRESSED, Patterns
 from anonymip.bounds.patterns.pattern_duals import PatternProgram
 from anonymip.errors import InputError
 from anonymip.problem import Problem
@@ -105,29 +105,40 @@ class PatternColumns:
         return self.types[self.starts[row] : self.starts[row + 1]]
 
 
+def patterns_by_amounts(type_of: Ints, types: Ints, patterns: Ints, amounts: Ints) -> Patterns:
+    """Return the patterns of (n,) records, given the row type of each; those of a type in order.
+
+    Of (e,) row types and patterns so many records each, all of them together.
+    """
+    order = np.argsort(types, kind="stable")
+    index = np.empty(len(type_of), np.int32)
+    index[np.argsort(type_of, kind="stable")] = np.repeat(patterns[order], amounts[order])
+    return Patterns(index)
+
+
 def pattern_columns(
-    problem: Problem, *, least: int, merged: bool = False, keep_equal: bool = False
+    problem: Problem, *, strong: bool = True, keep_equal: bool = False
 ) -> PatternColumns:
     """Return the columns of a problem's model.
 
-    `least`: records that must be able to share an output row; others are left out. `merged`:
-    whether of output rows that the same records may become only the cheapest is kept, the first
-    among equals. All records of the others may move there, and what was diverse stays so.
-    `keep_equal`: whether only rows with a costlier pattern than such a one are left out. Raises
-    InputError if the problem asks for another recoding, or has too many types and patterns;
-    NoSolution if more records may become no output row than may be suppressed.
+    `strong`: whether output rows that fewer than k records may become are left out, and of those
+    that the same records may become only the cheapest is kept, the first among equals. All records
+    of the others may move there, and what was diverse stays so. `keep_equal`: whether of these only
+    rows with a costlier pattern than such a one are left out, as releases with the most output rows
+    need it. Raises InputError if the problem asks for another recoding, or has too many types and
+    patterns; NoSolution if more records may become no output row than may be suppressed.
 
     Complexity: O(t p m).
     """
     recoding = recoding_of(problem)
-    found = output_rows(problem, least=least)
+    found = output_rows(problem, least=problem.k if strong else 1)
     marks = found.types.inverse[:, None]
     if problem.diversity is not None:
         marks = np.concatenate([marks, problem.microdata.sensitive_codes], axis=1)
     _, first, type_of = np.unique(marks, axis=0, return_index=True, return_inverse=True)
     type_of = type_of.ravel()
     asked, costs = found.row_of[found.types.inverse[first]].T, found.costs[found.pattern_of]
-    if merged and not recoding.single_use:
+    if strong and not recoding.single_use:
         stands_for = representatives(found.row_of.T, costs)
         if keep_equal:
             own = np.arange(found.count, dtype=np.int32)

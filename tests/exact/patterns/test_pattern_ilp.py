@@ -33,7 +33,7 @@ from anonymip import (
 from anonymip.assignments import SUPPRESSED, Patterns
 from anonymip.exact.patterns.pattern_ilp import columns_within, pattern_ilp
 from anonymip.exact.patterns.pattern_pairs import pattern_pairs
-from anonymip.models.patterns.pattern import strong_columns
+from anonymip.models.patterns.pattern_columns import pattern_columns
 from tests.bounds.patterns.pattern_references import lettered
 from tests.random_patterns import PatternCase, every_case, pattern_cases
 
@@ -215,7 +215,7 @@ def test_pricing_keeps_what_releases_use(case: PatternCase, above: int) -> None:
     problem, best = case.problem(), case.optimum()
     if best is None:
         return
-    columns = strong_columns(problem, keep_equal=True)
+    columns = pattern_columns(problem, keep_equal=True)
     left, bound = columns_within(columns, best + above, Budget())
     assert bound.value <= best
     pairs = set(

@@ -187,10 +187,9 @@ def test_a_solver_that_denies_the_known_release_is_refused() -> None:
     answer = SolverResult(Stopped.INFEASIBLE, None, None, None, 0.0, "liar 1")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(restricted_master, "solve_form", lambda *_, **__: answer)
-        own, triples = groups_of(duals, amounts), np.empty((0, 3), np.int64)
-        mip = Mip()
+        own, mip = groups_of(duals, amounts), Mip()
         with pytest.raises(RefutedClaim, match="liar 1 calls"):
-            solve_groups(duals, amounts, own, triples, mip)
+            solve_groups(duals, amounts, own, mip)
         with pytest.raises(RefutedClaim, match="liar 1 calls"):
             components.solve_restricted(duals, amounts > 0, amounts, mip)
         assert components.solve_restricted(duals, amounts > 0, None, mip).bound == np.inf

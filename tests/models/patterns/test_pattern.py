@@ -27,7 +27,8 @@ from anonymip import (
 )
 from anonymip.assignments import Patterns
 from anonymip.models import model_size, relax
-from anonymip.models.patterns.pattern import ask_for_rows, build_pattern_strong, strong_columns
+from anonymip.models.patterns.pattern import ask_for_rows, build_pattern_strong
+from anonymip.models.patterns.pattern_columns import pattern_columns
 from anonymip.status import Stopped
 from tests.models.pair_formulations import violations
 from tests.random_patterns import PatternCase, every_case, pattern_cases
@@ -158,7 +159,9 @@ def test_round_trip_of_starts(
     """A release keeps every row of the model, and what is read back loses no more."""
     case, patterns = drawn
     problem = case.problem()
-    choices = {"keep_equal": keep_equal} if form == "pattern-strong" else {}
+    choices = {}
+    if form == "pattern-strong":
+        choices["columns"] = pattern_columns(problem, keep_equal=keep_equal)
     model = build(problem, form, **choices)
     set_start(model, patterns)
     assert violations(model) == []
@@ -238,20 +241,20 @@ def test_repeated_rows_stay_where_they_may_matter() -> None:
     """Under single use, and of equal cost for the second goal."""
     problem = by_hand(costs=(1, 1)).problem()
     single = by_hand(single_use=True).problem()
-    assert strong_columns(single).count == 7
+    assert pattern_columns(single).count == 7
     # Only xx and *x, yy and y* are repeated, at different costs.
-    assert strong_columns(problem, keep_equal=True).count == 5
+    assert pattern_columns(problem, keep_equal=True).count == 5
     constant = PatternCase((("x", "x"), ("x", "y")) * 2, tuple("pqpq"), 2, Mask(), (0, 1))
     # A star in the first column is free: xx and *x, xy and *y, x* and ** differ by nothing.
-    assert strong_columns(constant.problem()).count == 3
-    assert strong_columns(constant.problem(), keep_equal=True).count == 6
+    assert pattern_columns(constant.problem()).count == 3
+    assert pattern_columns(constant.problem(), keep_equal=True).count == 6
 
 
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
 def test_second_goal_counts_output_rows(solver: str) -> None:
     """Four equal rows, a free star: two output rows lose as little as one."""
     problem = PatternCase((("x", "x"),) * 4, tuple("pqpq"), 2, Mask(), (0, 1)).problem()
-    model = build_pattern_strong(problem, keep_equal=True)
+    model = build_pattern_strong(problem, columns=pattern_columns(problem, keep_equal=True))
     model.formulation = "pattern-strong"
     ask_for_rows(model, 0.0)
     result = solve_model(model, solver)
