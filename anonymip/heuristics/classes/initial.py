@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonymip.heuristics.growing.batch_growth import cut_in_order
+from anonymip.heuristics.growing.groups import cut_in_order
 from anonymip.heuristics.growing.repair import finish
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem

@@ -15,7 +15,7 @@ import numpy as np
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import InputError, NoSolution
-from anonymip.heuristics.growing.batch_growth import groups_by_size, joining_losses
+from anonymip.heuristics.growing.groups import groups_by_size, joining_losses
 from anonymip.orders.orders import variance_order
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
