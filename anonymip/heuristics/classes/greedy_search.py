@@ -13,12 +13,9 @@ import numpy as np
 
 from anonymip.effort import check_effort
 from anonymip.errors import InputError, argument, unknown_name
-from anonymip.heuristics.growing.batch_growth import (
-    batch_engine,
-    grow_classes_in_batches,
-)
+from anonymip.heuristics.growing.batch_growth import batch_engine, grow_classes_in_batches
+from anonymip.heuristics.growing.finish import finish
 from anonymip.heuristics.growing.groups import cut_in_order
-from anonymip.heuristics.growing.repair import finish
 from anonymip.objectives.kernels.box_tree import (
     BoxTree,
     build_tree,
@@ -117,10 +114,7 @@ def grow(
     if candidates:
         told["effort"] = effort
         labels, stopped = grow_classes_in_batches(
-            *(problem, order, budget),
-            search=search,
-            drawn=drawn,
-            candidates=candidates,
+            problem, order, budget, search=search, drawn=drawn, candidates=candidates
         )
     else:
         arranged = arrange(problem, order)

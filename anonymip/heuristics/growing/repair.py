@@ -1,4 +1,4 @@
-"""Repair of classes that break a rule, and the checked solution that a heuristic ends with.
+"""Repair of classes that break a rule.
 
 Records move out, classes merge, or records are left out.
 
@@ -9,14 +9,13 @@ the diversity, and records may be without a class. What leaves here keeps every 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from anonymip.assignments import SUPPRESSED, Classes
-from anonymip.errors import InputError, NoSolution
+from anonymip.assignments import Classes
+from anonymip.errors import NoSolution
 from anonymip.heuristics.growing.batch_growth import group_records
 from anonymip.heuristics.growing.groups import (
     SensitiveMix,
@@ -26,16 +25,11 @@ from anonymip.heuristics.growing.groups import (
     needed_by_sets,
     pick_companion,
 )
-from anonymip.heuristics.growing.outliers import without_outliers
 from anonymip.orders.orders import variance_order
 from anonymip.problem import Problem, has_rules, named_rules, within_limits
-from anonymip.recodings import EquivalenceClasses
 from anonymip.recodings.rules.limits import conflicts
 from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget, compilation_seconds
-from anonymip.runtime.kernels import Stopwatch
-from anonymip.solution import Solution
-from anonymip.status import Stopped
 
 
 @dataclass(frozen=True)
@@ -86,31 +80,6 @@ def rehomed(problem: Problem, labels: Ints, budget: Budget) -> Ints:
     work.join_each()
     work.near = NUMBERS.classes
     return work.labels()
-
-
-def _within_limit(problem: Problem, labels: Ints, method: str, budget: Budget) -> Ints:
-    """Return labels of classes that keep all rules, and the limit of suppression.
-
-    Raises NoSolution if more records fit into no class than may be suppressed.
-    """
-    try:
-        bare = problem.replace(recoding=EquivalenceClasses())
-        return repaired(bare, labels, method, budget)
-    except (NoSolution, InputError):
-        # Rules that not all records can keep: so many as need be are suppressed, at a price at
-        # which no record is that fits into a class.
-        price = float(max(problem.compiled.suppression_price, 1.0) + 2 * abs(problem.whole))
-        free = problem.replace(recoding=EquivalenceClasses(suppression_price=price))
-        mended = repaired(free, labels, method, budget)
-    count = int((mended == SUPPRESSED).sum())
-    if count > problem.most_suppressed:
-        raise NoSolution(
-            f"{method} finds no classes that keep {named_rules(problem)} for {count:,} records, "
-            f"and {problem.most_suppressed:,} may be suppressed, which does not prove that there "
-            "are none",
-            remedy="Allow more suppressed records, loosen the rules, or use an exact method",
-        )
-    return mended
 
 
 class _Grace(Budget):
@@ -415,44 +384,3 @@ class _Repair:
         if kept:
             cost += float(problem.compiled.class_losses(np.array([kept]))[0])
         return kept, cost
-
-
-def finish(
-    problem: Problem,
-    labels: ArrayLike,
-    method: str,
-    watch: Stopwatch,
-    *,
-    budget: Budget | None = None,
-    stopped: Stopped | None = None,
-    options: Mapping[str, object] | None = None,
-    seed: int | None = None,
-    trace: tuple[str, ...] = (),
-) -> Solution:
-    """Return the solution of class labels, repaired; suppress classes where that is cheaper.
-
-    `labels`: (n,) classes of at least k records, which may break other rules; -1 for records
-    without. `budget`: of the repair. Raises NoSolution if no classes are found that keep the limits
-    and the diversity.
-    """
-    given, budget = np.asarray(labels, np.int64), budget or Budget()
-    if problem.is_capped:
-        kept = _within_limit(problem, given, method, budget)
-        classes = Classes(without_outliers(problem, kept, rehomed, budget))  # type: ignore[arg-type]
-    else:
-        classes = Classes(repaired(problem, given, method, budget))  # type: ignore[arg-type]
-        if problem.may_suppress:
-            described = problem.recoding.describe(problem, classes)
-            losses = problem.compiled.losses_of(described, classes)
-            expensive = losses > problem.compiled.suppression_price
-            classes = Classes(np.where(expensive, SUPPRESSED, classes.labels))
-    return Solution.of(
-        problem,
-        classes,
-        method=method,
-        stopped=stopped or Stopped.HEURISTIC,
-        options=options,
-        seconds=watch.seconds,
-        seed=seed,
-        trace=trace,
-    )

@@ -12,12 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import SSE, Attribute, Cap, Diversity, InputError, Microdata, Problem, census
-from anonymip.heuristics.classes.greedy_search import greedy_search
+from anonymip.heuristics.classes.greedy_search import greedy_search, grow_classes
 from anonymip.heuristics.classes.k_member import k_member
 from anonymip.heuristics.growing import batch_growth as module
 from anonymip.heuristics.growing.batch_growth import batch_engine, grow_classes_in_batches
 from anonymip.heuristics.growing.groups import SensitiveMix, joining_losses, place_leftovers
-from anonymip.heuristics.classes.greedy_search import grow_classes
 from anonymip.orders.arrangement import arrange, in_type_order
 from anonymip.orders.orders import variance_order
 from anonymip.runtime.budget import Budget
