@@ -327,7 +327,7 @@ def test_imports_of_sisters_are_seen() -> None:
     assert len(imports_of_sisters(PACKAGE / "privacy" / "reading" / "cells.py", upwards)) == 1
     named = 'HP = "anonymip.heuristics.freeform.nh:nh"'
     assert len(imports_of_sisters(path, named)) == 1
-    downwards = "from anonymip.heuristics.growing.repair import finish"
+    downwards = "from anonymip.heuristics.growing.finish import finish"
     assert imports_of_sisters(path, downwards) == []
 
 

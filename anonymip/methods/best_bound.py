@@ -15,7 +15,7 @@ from anonymip.effort import check_effort
 from anonymip.errors import InputError
 from anonymip.exact.column_generation.column_generation import may_be_bounded, relaxation_bound
 from anonymip.heuristics.freeform.left_out import savings
-from anonymip.heuristics.growing.outliers import marginal_saving
+from anonymip.heuristics.growing.finish import marginal_saving
 from anonymip.heuristics.growing.raised_price import bound_within_limit, with_price
 from anonymip.methods.registry import METHODS, find_method, refuse_unfit
 from anonymip.methods.spec import MethodSpec

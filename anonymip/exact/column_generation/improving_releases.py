@@ -33,7 +33,7 @@ from anonymip.exact.set_partitioning.restricted_master import (
     Mip,
     solve_whole,
 )
-from anonymip.heuristics.growing.batch_growth import place_leftovers
+from anonymip.heuristics.growing.groups import place_leftovers
 from anonymip.heuristics.local_search.local_search import improve
 from anonymip.heuristics.local_search.rounds import iterate_classes
 from anonymip.problem import is_plain

@@ -38,7 +38,7 @@ from anonymip.exact.split_carry.state import (
     reason_of,
 )
 from anonymip.heuristics.classes.ordered_cut import cut_in_batches
-from anonymip.heuristics.growing.batch_growth import cut_in_order
+from anonymip.heuristics.growing.groups import cut_in_order
 from anonymip.heuristics.growing.repair import repaired
 from anonymip.heuristics.local_search.local_search import improve
 from anonymip.objectives.kernels.class_loss import kernel_rows, new_state

@@ -29,7 +29,7 @@ from anonymip.exact.split_carry.links import ChainClock, ClassLinks, CompiledLin
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.state import Chain, new_chain
 from anonymip.heuristics.classes.ordered_cut import cut_rows
-from anonymip.heuristics.growing.batch_growth import cut_in_order
+from anonymip.heuristics.growing.groups import cut_in_order
 from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.problem import Problem, is_plain
 from anonymip.recodings import EquivalenceClasses

@@ -17,7 +17,7 @@ from anonymip.exact.split_carry.checkpoint import Checkpoint, Fingerprint, resum
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.segments import Segment, SegmentRun, links_budget, run_segments
 from anonymip.exact.split_carry.state import Chain, Link, links_of
-from anonymip.heuristics.growing.repair import finish
+from anonymip.heuristics.growing.finish import finish
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses

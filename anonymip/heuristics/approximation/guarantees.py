@@ -6,8 +6,8 @@ from math import fsum
 
 import numpy as np
 
-from anonymip.heuristics.growing.batch_growth import cut_in_order
-from anonymip.heuristics.growing.repair import finish
+from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.growing.groups import cut_in_order
 from anonymip.objectives import GCP
 from anonymip.objectives.language.tables import (
     CAPPED,

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from anonymip.errors import InputError
-from anonymip.heuristics.growing.batch_growth import labels_of
-from anonymip.heuristics.growing.repair import finish
+from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.growing.groups import labels_of
 from anonymip.problem import Problem, are_diverse
 from anonymip.recodings.rules.diversity import of_rows
 from anonymip.runtime.arrays import Ints

@@ -9,8 +9,8 @@ from anonymip.bounds.near_program import NearProgram, can_make_classes, records_
 from anonymip.bounds.nearest_neighbour import lowered_terms
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.errors import InputError, NoSolution
-from anonymip.heuristics.growing.batch_growth import labels_of, place_leftovers
-from anonymip.heuristics.growing.repair import finish
+from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.growing.groups import labels_of, place_leftovers
 from anonymip.instances.microdata import RowTypes
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Codes, Ints

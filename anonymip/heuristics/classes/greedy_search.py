@@ -1,13 +1,52 @@
-"""Greedy Search of Liang & Samavi."""
+"""Greedy Search of Liang & Samavi: classes that grow from a seed by the record that costs least.
+
+The engine is that of k-member too.
+"""
 
 from __future__ import annotations
 
-from anonymip.heuristics.growing.growth import grow
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated
+
+import numpy as np
+
+from anonymip.effort import check_effort
+from anonymip.errors import InputError, argument, unknown_name
+from anonymip.heuristics.growing.batch_growth import batch_engine, grow_classes_in_batches
+from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.growing.groups import cut_in_order
+from anonymip.objectives.kernels.box_tree import (
+    BoxTree,
+    build_tree,
+    cheapest_row,
+    delete_row,
+    new_tree,
+)
+from anonymip.objectives.kernels.class_loss import (
+    ClassState,
+    KernelRows,
+    join_class,
+    joined_loss,
+    new_state,
+    open_class,
+    pair_loss,
+    record_loss,
+)
+from anonymip.orders.arrangement import Arrangement, arrange
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
-from anonymip.runtime.kernels import Stopwatch
+from anonymip.runtime.kernels import Stopwatch, kernel
+from anonymip.runtime.packed import Packed
+from anonymip.runtime.stepping import run_in_steps
 from anonymip.solution import Solution
+from anonymip.status import Stopped
+
+#: The tree beats the scan from this many row types on and up to this many loss terms.
+_TREE_TYPES = 2_000
+_TREE_TERMS = 15
 
 
 def greedy_search(
@@ -49,3 +88,190 @@ def greedy_search(
     watch, budget = Stopwatch(), budget or Budget()
     given = problem, find_order(problem, order, budget), "greedy-search", watch, budget
     return grow(*given, search=search, effort=effort, options={"order": order})
+
+
+def grow(
+    problem: Problem,
+    order: Ints,
+    method: str,
+    watch: Stopwatch,
+    budget: Budget,
+    *,
+    search: str,
+    effort: str | None,
+    drawn: np.random.Generator | None = None,
+    options: Mapping[str, object] | None = None,
+    seed: int | None = None,
+) -> Solution:
+    """Return the classes that one of the two engines grows, repaired and checked.
+
+    `drawn`: as for :func:`~anonymip.heuristics.growing.batch_growth.grow_classes_in_batches`;
+    leftovers then join the class whose loss rises least, else the one whose new loss is least.
+    """
+    effort = check_effort(effort, limited=budget.deadline is not None)
+    told: dict[str, object] = {**(options or {}), "search": search}
+    candidates, remarks = batch_engine(problem, effort)
+    if candidates:
+        told["effort"] = effort
+        labels, stopped = grow_classes_in_batches(
+            problem, order, budget, search=search, drawn=drawn, candidates=candidates
+        )
+    else:
+        arranged = arrange(problem, order)
+        first = None if drawn is None else int(drawn.integers(arranged.types))
+        labels, stopped = grow_classes(
+            problem, arranged, budget, search=search, farthest_from=first
+        )
+    return finish(
+        *(problem, labels, method, watch),
+        budget=budget,
+        stopped=stopped,
+        options=told,
+        seed=seed,
+        trace=remarks,
+    )
+
+
+class Growth(Packed):
+    """Where the growing stands."""
+
+    alive: Ints  # (t,) int64, rows of each type without a class
+    #: Types and classes of the rows placed so far.
+    picked: Annotated[Ints, "n"]
+    labels: Annotated[Ints, "n"]
+    #: Rows placed; classes made; first type that may be alive; types in the tree when it was built;
+    #: last row placed.
+    cursor: Annotated[Ints, "5"]
+
+
+def grow_classes(
+    problem: Problem,
+    arranged: Arrangement,
+    budget: Budget,
+    *,
+    search: str,
+    farthest_from: int | None,
+) -> tuple[Ints, Stopped | None]:
+    """Return (n,) labels and why it stopped early, if it did: the records left are cut in order.
+
+    `farthest_from`: None: the next seed is the first record left, and leftovers join the class
+    whose new loss is least. Otherwise the record farthest from the last one placed, at first from
+    this type, and they join the one whose loss rises least.
+    """
+    n, k = problem.n, problem.k
+    tables, rows = problem.compiled.tables, arranged.rows
+    growth = Growth.of_sizes(n=n, alive=arranged.counts.copy())
+    growth.cursor[4] = -1 if farthest_from is None else farthest_from
+    tree = new_tree(tables, arranged.types, split=_use_tree(problem, arranged, search))
+    state = new_state(tables, k)
+    farthest = farthest_from is not None
+    step = partial(_grow_step, rows, tree, state, growth, k, farthest)
+    stopped = run_in_steps(step, n // k, budget, "growing classes")
+    placed, classes = int(growth.cursor[0]), int(growth.cursor[1])
+    left = np.repeat(np.arange(arranged.types), growth.alive)
+    growth.picked[placed:], growth.labels[placed:] = left, -1
+    # The rows class by class, and where each ends.
+    members, ends = growth.picked[:placed], k * np.arange(1, classes + 1)
+    for at, row in enumerate(left.tolist() if stopped is None else [], placed):
+        best = int(_joining_losses(rows, state, members, ends, row, farthest).argmin())
+        growth.labels[at] = best
+        members = np.insert(members, ends[best], row)
+        ends[best:] += 1
+    labels = arranged.labels(growth.picked, growth.labels)
+    if stopped is not None:
+        cut_in_order(labels, arranged.records, k, classes)
+    return labels, stopped
+
+
+def _use_tree(problem: Problem, arranged: Arrangement, search: str) -> bool:
+    if search not in ("auto", "tree", "scan"):
+        raise unknown_name("search", search, ("auto", "tree", "scan"))
+    if not problem.compiled.monotone:
+        if search == "tree":
+            raise InputError(
+                "search 'tree' needs a monotone objective, and the loss can fall in "
+                f"{problem.compiled.decreasing!r} when a cell covers more",
+                remedy=f"Use {argument('search', 'scan', option='the option search=scan')}",
+            )
+        return False
+    if search != "auto":
+        return search == "tree"
+    tables = problem.compiled.tables
+    terms = sum(tables.term_counts)
+    return arranged.types >= _TREE_TYPES and terms <= _TREE_TERMS
+
+
+@kernel
+def _place(tree: BoxTree, growth: Growth, row: int) -> None:
+    at = growth.cursor[0]
+    growth.picked[at] = row
+    growth.labels[at] = growth.cursor[1]
+    growth.cursor[0] += 1
+    growth.cursor[4] = row
+    growth.alive[row] -= 1
+    if growth.alive[row] == 0:
+        delete_row(tree, row)
+
+
+@kernel
+def _next_seed(rows: KernelRows, tree: BoxTree, growth: Growth, farthest: bool) -> int:
+    if not farthest:
+        while growth.alive[growth.cursor[2]] == 0:
+            growth.cursor[2] += 1
+        return growth.cursor[2]
+    best, best_loss = -1, -np.inf
+    for at in range(tree.end[0]):
+        row = tree.items[at]
+        if growth.alive[row] > 0:
+            loss = pair_loss(rows, growth.cursor[4], row)
+            if loss > best_loss or (loss == best_loss and row < best):
+                best, best_loss = row, loss
+    return best
+
+
+@kernel
+def _grow_step(
+    rows: KernelRows,
+    tree: BoxTree,
+    state: ClassState,
+    growth: Growth,
+    k: int,
+    farthest: bool,
+    amount: int,
+) -> int:
+    """Make up to `amount` further classes; return how many there are."""
+    for _ in range(amount):
+        if len(growth.picked) - growth.cursor[0] < k:
+            break
+        # The tree is built at first, and again when half of it is dead; of a leaf, a quarter.
+        dead = growth.cursor[3] - tree.alive[0]
+        if growth.cursor[3] == 0 or (2 if len(tree.left) > 1 else 4) * dead > growth.cursor[3]:
+            build_tree(tree, rows, growth.alive)
+            growth.cursor[3] = tree.alive[0]
+        row = _next_seed(rows, tree, growth, farthest)
+        _place(tree, growth, row)
+        open_class(rows, state, row)
+        for _ in range(k - 1):
+            row = cheapest_row(tree, rows, state, growth.alive)
+            join_class(rows, state, row)
+            _place(tree, growth, row)
+        growth.cursor[1] += 1
+    return growth.cursor[1]
+
+
+@kernel
+def _joining_losses(
+    rows: KernelRows, state: ClassState, members: Ints, ends: Ints, row: int, by_increase: bool
+) -> Floats:
+    """Return (classes,) losses of each class with a further row, or by how much they rise."""
+    losses, begin = np.empty(len(ends)), 0
+    for label in range(len(ends)):
+        open_class(rows, state, members[begin])
+        size = ends[label] - begin
+        for at in range(begin + 1, ends[label]):
+            join_class(rows, state, members[at])
+        losses[label] = (size + 1) * joined_loss(rows, state, row)
+        if by_increase:
+            losses[label] -= size * record_loss(rows.tables, state)
+        begin = ends[label]
+    return losses

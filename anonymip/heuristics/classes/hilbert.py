@@ -6,7 +6,7 @@ import numpy as np
 
 from anonymip.errors import InputError, unknown_name
 from anonymip.heuristics.classes.ordered_cut import best_cut, cut_rows
-from anonymip.heuristics.growing.repair import finish
+from anonymip.heuristics.growing.finish import finish
 from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.objectives.language.tables import pack
 from anonymip.orders.orders import hilbert_order

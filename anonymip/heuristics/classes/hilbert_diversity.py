@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from anonymip.heuristics.classes.anatomy import ValueBuckets, different_values, joined_groups
-from anonymip.heuristics.growing.batch_growth import labels_of, place_leftovers
-from anonymip.heuristics.growing.repair import finish
+from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.growing.groups import labels_of, place_leftovers
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anonymip.heuristics.growing.repair import finish
+from anonymip.heuristics.growing.finish import finish
 from anonymip.orders.lexicographic_parts import lexicographic_parts
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget

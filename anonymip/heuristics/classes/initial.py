@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonymip.heuristics.growing.batch_growth import cut_in_order
-from anonymip.heuristics.growing.repair import finish
+from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.growing.groups import cut_in_order
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget

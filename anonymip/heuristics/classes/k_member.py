@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonymip.heuristics.growing.growth import grow
+from anonymip.heuristics.classes.greedy_search import grow
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from anonymip.errors import InputError
-from anonymip.heuristics.growing.batch_growth import cut_in_order
-from anonymip.heuristics.growing.repair import finish
+from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.growing.groups import cut_in_order
 from anonymip.objectives import SSE
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Floats, Ints

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from anonymip.heuristics.growing.repair import finish
+from anonymip.heuristics.growing.finish import finish
 from anonymip.objectives.language.tables import LossTables, exact_losses, whole_loss
 from anonymip.orders.orders import stable_order, with_surrogate_loss
 from anonymip.problem import Problem

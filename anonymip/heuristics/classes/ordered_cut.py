@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from anonymip.heuristics.growing.batch_growth import cut_in_order
-from anonymip.heuristics.growing.repair import finish
+from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.growing.groups import cut_in_order
 from anonymip.objectives.kernels.class_loss import (
     ClassState,
     KernelRows,

@@ -1,18 +1,21 @@
 """Classes that grow by the record that costs least, evaluated in batches: for every problem.
 
 The engine of greedy-search and k-member where rules or losses without tables keep the kernels of
-growth from it; under a diversity alone each class is compiled. Beside it the ends of all growth:
-consecutive records as classes, leftovers that join classes, and what a class lacks of the sensitive
-values.
+growth from it; under a diversity alone each class is compiled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 import numpy as np
 
 from anonymip.errors import InputError
+from anonymip.heuristics.growing.groups import (
+    SensitiveMix,
+    cut_in_order,
+    labels_of,
+    pick_companion,
+    place_leftovers,
+)
 from anonymip.objectives.kernels.class_loss import (
     ClassState,
     KernelRows,
@@ -23,151 +26,22 @@ from anonymip.objectives.kernels.class_loss import (
     open_class,
 )
 from anonymip.orders.arrangement import in_type_order
-from anonymip.problem import Problem, are_diverse, is_plain, losses_within_limits
+from anonymip.problem import Problem, is_plain
 from anonymip.recodings.rules.diversity_counts import (
     DiversityRule,
     ValueCounts,
     count_in,
     count_out,
-    diversity_rule,
     forget_row,
     new_counts,
     rows_lacking,
     start_counts,
     stays_diverse,
 )
-from anonymip.runtime.arrays import Flags, Floats, Ints
+from anonymip.runtime.arrays import Flags, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.status import Stopped
-
-
-class SensitiveMix:
-    """Counts of the sensitive values of a set of records that grows or shrinks."""
-
-    def __init__(self, problem: Problem, members: Ints) -> None:
-        self._k = problem.k
-        self.rule = diversity_rule(problem.diversity, problem.microdata)
-        self.counts = new_counts(self.rule)
-        self.size = len(members)
-        _count_all(self.rule, self.counts, members)
-
-    def add(self, record: int) -> None:
-        """Count a record in."""
-        self.size += 1
-        count_in(self.rule, self.counts, record, 1, 0, 0)
-
-    def remove(self, record: int) -> None:
-        """Count a record out."""
-        self.size -= 1
-        count_out(self.rule, self.counts, record)
-
-    def needed(self) -> int:
-        """Return how many further records a class of these needs at least to be allowed."""
-        lacking = int(rows_lacking(self.rule, self.counts, self.size, -1))
-        return max(self._k - self.size, lacking)
-
-    def needed_with(self, candidates: Ints) -> Ints:
-        """Return (B,) the same once one of the candidates has joined."""
-        lacking = _lacking_with(self.rule, self.counts, self.size, candidates)
-        return np.maximum(self._k - self.size - 1, lacking)
-
-    def diverse_without(self, candidates: Ints) -> Flags:
-        """Return (B,) whether the set without one of the candidates would be diverse, or empty."""
-        if self.size == 1:
-            return np.ones(len(candidates), np.bool_)
-        return _diverse_without(self.rule, self.counts, self.size, candidates)
-
-
-@kernel
-def _count_all(rule: DiversityRule, counts: ValueCounts, members: Ints) -> None:
-    for record in members:
-        count_in(rule, counts, record, 1, 0, 0)
-
-
-@kernel
-def _lacking_with(rule: DiversityRule, counts: ValueCounts, size: int, candidates: Ints) -> Ints:
-    lacking = np.empty(len(candidates), np.int64)
-    for at in range(len(candidates)):
-        lacking[at] = rows_lacking(rule, counts, size, candidates[at])
-    return lacking
-
-
-@kernel
-def _diverse_without(
-    rule: DiversityRule, counts: ValueCounts, size: int, candidates: Ints
-) -> Flags:
-    diverse = np.empty(len(candidates), np.bool_)
-    for at in range(len(candidates)):
-        diverse[at] = stays_diverse(rule, counts, size, candidates[at], -1)
-    return diverse
-
-
-def groups_by_size(groups: Sequence[Sequence[int] | Ints]) -> Iterator[tuple[Ints, Ints]]:
-    """Yield the places (B,) of the groups of each size, ascending, and their members (B, size)."""
-    sizes = np.array([len(group) for group in groups], np.int64)
-    for size in np.unique(sizes[sizes > 0]):
-        at = np.flatnonzero(sizes == size)
-        yield at, np.array([groups[g] for g in at.tolist()], np.int64)
-
-
-def joining_losses(
-    problem: Problem,
-    groups: list[list[int]],
-    newcomers: list[int],
-    *,
-    by_increase: bool,
-    keep_diverse: bool = True,
-) -> Floats:
-    """Return (groups,) losses of each class with all the newcomers, infinite where a rule breaks.
-
-    `by_increase`: whether the loss of the class without them is subtracted. The maximum over all
-    records grows by no class's increase, so with the aggregate ``"max"`` nothing is.
-    `keep_diverse`: whether a diverse class must stay diverse.
-    """
-    losses = np.full(len(groups), np.inf)
-    for at, members in groups_by_size(groups):
-        joined = np.concatenate([members, np.tile(newcomers, (len(at), 1))], axis=1)
-        found = losses_within_limits(problem, joined)
-        if by_increase and problem.compiled.aggregate == "sum":
-            found = found - problem.compiled.class_losses(members)
-        if keep_diverse and problem.diversity is not None:
-            spoiled = are_diverse(problem, members) & ~are_diverse(problem, joined)
-            found = np.where(spoiled, np.inf, found)
-        losses[at] = found
-    return losses
-
-
-def place_leftovers(
-    problem: Problem, groups: list[list[int]], leftovers: list[int], *, by_increase: bool
-) -> list[int]:
-    """Put leftovers, in order, each into the class with the least new loss or increase.
-
-    Returns: those that no class can take in under the rules.
-    """
-    unassigned: list[int] = []
-    for record in leftovers:
-        losses = joining_losses(problem, groups, [record], by_increase=by_increase)
-        best = int(losses.argmin()) if len(losses) else -1
-        if best < 0 or losses[best] == np.inf:
-            unassigned.append(record)
-        else:
-            groups[best].append(record)
-    return unassigned
-
-
-def cut_in_order(labels: Ints, order: Ints, k: int, next_label: int) -> None:
-    """Give the records without a label, in order, classes of k; the tail joins the last class.
-
-    Fewer than k of them join the last class there is, or are a class if there is none.
-    """
-    rest = order[labels[order] < 0]
-    sets = len(rest) // k
-    if sets == 0:
-        labels[rest] = max(next_label - 1, 0)
-        return
-    labels[rest] = next_label + np.minimum(np.arange(len(rest)) // k, sets - 1)
-
 
 #: So many candidates are looked at for each record placed: those nearest to the seed in the order.
 CANDIDATES = 2_000
@@ -181,35 +55,23 @@ _LEAST_CANDIDATES = 50
 LARGEST_BATCH, LARGEST_COMPILED = 20_000, 100_000
 
 
-def uses_batches(problem: Problem) -> bool:
-    """Return whether the batch engine takes a problem, else the kernels."""
+def batch_engine(problem: Problem, effort: str) -> tuple[int, tuple[str, ...]]:
+    """Return how many candidates are looked at for each record placed, and what is to be told.
+
+    0 where the kernels of :mod:`~anonymip.heuristics.classes.greedy_search` take the problem.
+    """
     if is_plain(problem):
-        return False
-    return not problem.compiled.has_tables or problem.n <= _largest(problem)
-
-
-def _largest(problem: Problem) -> int:
-    return LARGEST_BATCH if problem.limits else LARGEST_COMPILED
-
-
-def most_candidates(problem: Problem, effort: str) -> int:
-    """Return how many candidates are looked at for each record placed."""
+        return 0, ()
+    largest = LARGEST_BATCH if problem.limits else LARGEST_COMPILED
+    if problem.compiled.has_tables and problem.n > largest:
+        remark = f"more than {largest} records: classes were grown without the rules, "
+        return 0, (remark + "and those that broke one were repaired",)
     affordable = _CELLS[effort] / (problem.n * problem.k * problem.m)
-    return int(max(_LEAST_CANDIDATES, min(CANDIDATES, affordable)))
-
-
-def engine_remarks(problem: Problem, effort: str) -> tuple[str, ...]:
-    """Return what a solution should tell about the engine."""
-    if is_plain(problem):
-        return ()
-    if not uses_batches(problem):
-        remark = f"more than {_largest(problem)} records: classes were grown without the rules, "
-        return (remark + "and those that broke one were repaired",)
-    candidates = most_candidates(problem, effort)
-    if problem.n > candidates:
-        remark = f"more than {candidates} records: each class took its members from the "
-        return (remark + f"{candidates} that were nearest to its first one in the order",)
-    return ()
+    candidates = int(max(_LEAST_CANDIDATES, min(CANDIDATES, affordable)))
+    if problem.n <= candidates:
+        return candidates, ()
+    remark = f"more than {candidates} records: each class took its members from the "
+    return candidates, (remark + f"{candidates} that were nearest to its first one in the order",)
 
 
 def grow_classes_in_batches(
@@ -252,56 +114,19 @@ def grow_classes_in_batches(
     return labels, stopped
 
 
-def labels_of(groups: list[list[int]], n: int) -> Ints:
-    """Return (n,) the number of the group of each record; -1 for records in none."""
-    labels = np.full(n, -1, np.int64)
-    for number, group in enumerate(groups):
-        labels[group] = number
-    return labels
-
-
 def group_records(
     problem: Problem, records: Ints, budget: Budget
 ) -> tuple[list[list[int]], list[int]]:
     """Return classes of some of the records, and the records left; seeds are taken in order."""
-    growth = _BatchGrowth(problem, records, np.arange(len(records)))
+    growth = _BatchGrowth(problem, records, np.arange(len(records)), CANDIDATES)
     growth.run(budget, farthest_from=None)
     return growth.groups, growth.leftovers()
-
-
-def pick_companion(
-    problem: Problem,
-    members: list[int],
-    mix: SensitiveMix,
-    candidates: Ints,
-    rest: SensitiveMix | None = None,
-) -> int:
-    """Return the place among the candidates of the one that joins a class, -1 if none can.
-
-    `mix`: sensitive values of the members; `rest`: of all records without a class. Candidates whose
-    leaving keeps these diverse come first: what is left can then still be a class.
-    """
-    useful = np.flatnonzero(mix.needed_with(candidates) < mix.needed())
-    if not len(useful):
-        return -1
-    rows = np.empty((len(useful), len(members) + 1), np.int64)
-    rows[:, :-1] = members
-    rows[:, -1] = candidates[useful]
-    losses = losses_within_limits(problem, rows)
-    if rest is not None and problem.diversity is not None:
-        preferred = np.where(rest.diverse_without(candidates[useful]), losses, np.inf)
-        if np.isfinite(preferred).any():
-            losses = preferred
-    best = int(losses.argmin())
-    return int(useful[best]) if losses[best] < np.inf else -1
 
 
 class _BatchGrowth:
     """Where the growing stands: places in the order that are without a class."""
 
-    def __init__(
-        self, problem: Problem, records: Ints, types: Ints, candidates: int = CANDIDATES
-    ) -> None:
+    def __init__(self, problem: Problem, records: Ints, types: Ints, candidates: int) -> None:
         self._problem = problem
         self._most = candidates
         self._records = records

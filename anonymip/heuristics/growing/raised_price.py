@@ -21,8 +21,7 @@ import numpy as np
 
 from anonymip.assignments import Classes
 from anonymip.errors import InputError, NoSolution
-from anonymip.heuristics.growing.outliers import without_outliers
-from anonymip.heuristics.growing.repair import rehomed
+from anonymip.heuristics.growing.finish import without_outliers
 from anonymip.problem import Problem
 from anonymip.recodings.recoding import PricedSuppression
 from anonymip.runtime.budget import Budget
@@ -97,7 +96,7 @@ def solve_within_limit(
     if not isinstance(best.assignment, Classes):
         return best
     labels = np.asarray(best.assignment.labels, np.int64)
-    exchanged = Classes(without_outliers(problem, labels, rehomed, budget))  # type: ignore[arg-type]
+    exchanged = Classes(without_outliers(problem, labels, budget))  # type: ignore[arg-type]
     other = Solution.of(problem, exchanged, method=best.method)
     if other.objective < best.objective:
         best = replace(best, assignment=exchanged)

@@ -1,4 +1,4 @@
-"""Repair of classes that break a rule, and the checked solution that a heuristic ends with.
+"""Repair of classes that break a rule.
 
 Records move out, classes merge, or records are left out.
 
@@ -9,32 +9,27 @@ the diversity, and records may be without a class. What leaves here keeps every 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from anonymip.assignments import SUPPRESSED, Classes
-from anonymip.errors import InputError, NoSolution
-from anonymip.heuristics.growing.batch_growth import (
+from anonymip.assignments import Classes
+from anonymip.errors import NoSolution
+from anonymip.heuristics.growing.batch_growth import group_records
+from anonymip.heuristics.growing.groups import (
     SensitiveMix,
-    group_records,
     groups_by_size,
     joining_losses,
     labels_of,
+    needed_by_sets,
     pick_companion,
 )
-from anonymip.heuristics.growing.outliers import without_outliers
 from anonymip.orders.orders import variance_order
-from anonymip.problem import Problem, are_diverse, has_rules, named_rules, within_limits
-from anonymip.recodings import EquivalenceClasses
+from anonymip.problem import Problem, has_rules, named_rules, within_limits
 from anonymip.recodings.rules.limits import conflicts
-from anonymip.runtime.arrays import Flags, Ints
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget, compilation_seconds
-from anonymip.runtime.kernels import Stopwatch
-from anonymip.solution import Solution
-from anonymip.status import Stopped
 
 
 @dataclass(frozen=True)
@@ -65,19 +60,13 @@ def repaired(problem: Problem, labels: Ints, method: str, budget: Budget) -> Int
     if not has_rules(problem) and (labels >= 0).all():
         return labels
     try:
-        return _mended(problem, labels, method, budget)
+        return _Repair(problem, labels, method, budget).labels()
     except NoSolution:
         if not problem.limits or problem.n > NUMBERS.restarted or budget.stop_reason() is not None:
             raise
     conflicting = conflicts(problem.microdata, problem.limits, np.arange(problem.n)).sum(axis=1)
     groups, _ = group_records(problem, np.argsort(-conflicting, kind="stable"), budget)
-    return _mended(problem, labels_of(groups, problem.n), method, budget)
-
-
-def _mended(problem: Problem, labels: Ints, method: str, budget: Budget) -> Ints:
-    work = _Repair(problem, labels, method, budget)
-    work.break_up()
-    return work.labels()
+    return _Repair(problem, labels_of(groups, problem.n), method, budget).labels()
 
 
 def rehomed(problem: Problem, labels: Ints, budget: Budget) -> Ints:
@@ -91,31 +80,6 @@ def rehomed(problem: Problem, labels: Ints, budget: Budget) -> Ints:
     work.join_each()
     work.near = NUMBERS.classes
     return work.labels()
-
-
-def _within_limit(problem: Problem, labels: Ints, method: str, budget: Budget) -> Ints:
-    """Return labels of classes that keep all rules, and the limit of suppression.
-
-    Raises NoSolution if more records fit into no class than may be suppressed.
-    """
-    try:
-        bare = problem.replace(recoding=EquivalenceClasses())
-        return repaired(bare, labels, method, budget)
-    except (NoSolution, InputError):
-        # Rules that not all records can keep: so many as need be are suppressed, at a price at
-        # which no record is that fits into a class.
-        price = float(max(problem.compiled.suppression_price, 1.0) + 2 * abs(problem.whole))
-        free = problem.replace(recoding=EquivalenceClasses(suppression_price=price))
-        mended = repaired(free, labels, method, budget)
-    count = int((mended == SUPPRESSED).sum())
-    if count > problem.most_suppressed:
-        raise NoSolution(
-            f"{method} finds no classes that keep {named_rules(problem)} for {count:,} records, "
-            f"and {problem.most_suppressed:,} may be suppressed, which does not prove that there "
-            "are none",
-            remedy="Allow more suppressed records, loosen the rules, or use an exact method",
-        )
-    return mended
 
 
 class _Grace(Budget):
@@ -163,7 +127,7 @@ class _Repair:
         self.near = NUMBERS.classes
         self._rank = np.argsort(variance_order(problem, budget))
 
-    def break_up(self) -> None:
+    def _break_up(self) -> None:
         """Take out of each class that breaks a limit the records that do not fit the others."""
         if not self._problem.limits:
             return
@@ -189,11 +153,12 @@ class _Repair:
 
     def labels(self) -> Ints:
         """Return (n,) labels once all records have a class, or none, and classes are diverse."""
-        self.assign()
-        self.diversify()
+        self._break_up()
+        self._assign()
+        self._diversify()
         return labels_of([group for group in self.groups if group], self._problem.n)
 
-    def assign(self) -> None:
+    def _assign(self) -> None:
         """Find a class for every record without one: a new class, an old one, or none."""
         grown, left = group_records(
             self._problem, np.array(self._by_rank(self.unassigned), np.int64), self._budget
@@ -207,12 +172,14 @@ class _Repair:
             ):
                 self._leave_out(record)
 
-    def diversify(self) -> None:
+    def _diversify(self) -> None:
         """Mend each class that is not diverse: merge it, thin it out, or scatter its members."""
         if self._problem.diversity is None:
             return
-        to_mend = [at for at in self._suspects() if not self._good(self.groups[at])]
-        total = len(to_mend)
+        to_mend: list[int] = []
+        for at_size, rows in groups_by_size(self.groups):
+            to_mend += at_size[needed_by_sets(self._problem, rows) > 0].tolist()
+        to_mend, total = sorted(to_mend), len(to_mend)
         while to_mend:
             self._budget.report("mending classes", done=max(0, total - len(to_mend)), total=total)
             if self._is_late():
@@ -262,23 +229,12 @@ class _Repair:
     def _is_late(self) -> bool:
         return self._budget.remaining() == 0.0
 
-    def _rules(self) -> str:
-        return named_rules(self._problem) or "their size"
-
     def _by_rank(self, records: Iterable[int]) -> list[int]:
         return sorted(records, key=lambda record: int(self._rank[record]))
 
-    def _suspects(self) -> list[int]:
-        """Return the classes that may be too small or not diverse, among them all that are."""
-        suspects: list[int] = []
-        for at, rows in groups_by_size(self.groups):
-            small = rows.shape[1] < self._problem.k
-            suspects += at.tolist() if small else at[~are_diverse(self._problem, rows)].tolist()
-        return sorted(suspects)
-
     def _good(self, group: list[int]) -> bool:
         """Return whether a class is large enough and diverse."""
-        return SensitiveMix(self._problem, np.array(group)).needed() == 0
+        return bool(needed_by_sets(self._problem, np.array([group]))[0] == 0)
 
     def _near(self, record: int) -> list[int]:
         """Return the living classes nearest to a record in the variance order."""
@@ -366,15 +322,16 @@ class _Repair:
             raise self._failure(record)
 
     def _failure(self, record: int) -> NoSolution:
+        rules = named_rules(self._problem) or "their size"
         if self._is_late():
             return NoSolution(
-                f"{self._method}: the time ended before all classes kept {self._rules()}",
+                f"{self._method}: the time ended before all classes kept {rules}",
                 remedy="Give it more time, or allow suppression",
             )
         row = self._problem.microdata.rows[record]
         return NoSolution(
             f"{self._method} finds no class of at least {self._problem.k} records for record "
-            f"{row} that keeps {self._rules()}, which does not prove that there is none",
+            f"{row} that keeps {rules}, which does not prove that there is none",
             remedy="Use an exact method, loosen the rules, or allow suppression",
         )
 
@@ -395,7 +352,11 @@ class _Repair:
         allowed = np.isfinite(losses)
         if not allowed.any():
             return None
-        together = self._needed_together(group, others, allowed)
+        merged = [self.groups[other] + group for other in others]
+        together = np.full(len(others), np.iinfo(np.int64).max)
+        for at_size, rows in groups_by_size(merged):
+            together[at_size] = needed_by_sets(problem, rows)
+        together[~allowed] = np.iinfo(np.int64).max
         if self._may_suppress and together.min() > 0:
             return None
         best = int(np.lexsort((losses, together))[0])
@@ -404,37 +365,17 @@ class _Repair:
             own = float(problem.compiled.class_losses(np.array([group]))[0])
         return others[best], float(losses[best]) - own
 
-    def _needed_together(self, group: list[int], others: list[int], allowed: Flags) -> Ints:
-        """Return (others,) how many further records each merged class would need at least.
-
-        Where some need none, those that need any are not distinguished.
-        """
-        problem = self._problem
-        needed = np.full(len(others), np.iinfo(np.int64).max)
-        sizes = np.array([len(self.groups[other]) for other in others])
-        for size in np.unique(sizes[allowed]):
-            at = np.flatnonzero(allowed & (sizes == size))
-            members = np.array([self.groups[others[i]] + group for i in at], np.int64)
-            needed[at[are_diverse(problem, members)]] = 0
-        needed[sizes + len(group) < problem.k] = np.iinfo(np.int64).max
-        if needed.min() > 0:
-            for i in np.flatnonzero(allowed):
-                merged = np.array(self.groups[others[i]] + group)
-                needed[i] = SensitiveMix(problem, merged).needed()
-        return needed
-
     def _thinned(self, group: list[int]) -> tuple[list[int], float]:
         """Return what is left of a class when records are suppressed until it is allowed."""
         problem = self._problem
         kept = list(group)
-        while kept and SensitiveMix(problem, np.array(kept)).needed() > 0:
+        while kept and not self._good(kept):
             if len(kept) <= problem.k:
                 kept = []
-                break
-            rests = [kept[:at] + kept[at + 1 :] for at in range(len(kept))]
-            needed = np.array([SensitiveMix(problem, np.array(rest)).needed() for rest in rests])
-            losses = problem.compiled.class_losses(np.array(rests))
-            kept = rests[int(np.lexsort((losses, needed))[0])]
+                continue
+            rests = np.array([kept[:at] + kept[at + 1 :] for at in range(len(kept))])
+            losses = problem.compiled.class_losses(rests)
+            kept = rests[np.lexsort((losses, needed_by_sets(problem, rests)))[0]].tolist()
         price = problem.compiled.suppression_price
         if problem.compiled.aggregate == "max":
             return kept, price
@@ -443,44 +384,3 @@ class _Repair:
         if kept:
             cost += float(problem.compiled.class_losses(np.array([kept]))[0])
         return kept, cost
-
-
-def finish(
-    problem: Problem,
-    labels: ArrayLike,
-    method: str,
-    watch: Stopwatch,
-    *,
-    budget: Budget | None = None,
-    stopped: Stopped | None = None,
-    options: Mapping[str, object] | None = None,
-    seed: int | None = None,
-    trace: tuple[str, ...] = (),
-) -> Solution:
-    """Return the solution of class labels, repaired; suppress classes where that is cheaper.
-
-    `labels`: (n,) classes of at least k records, which may break other rules; -1 for records
-    without. `budget`: of the repair. Raises NoSolution if no classes are found that keep the limits
-    and the diversity.
-    """
-    given, budget = np.asarray(labels, np.int64), budget or Budget()
-    if problem.is_capped:
-        kept = _within_limit(problem, given, method, budget)
-        classes = Classes(without_outliers(problem, kept, rehomed, budget))  # type: ignore[arg-type]
-    else:
-        classes = Classes(repaired(problem, given, method, budget))  # type: ignore[arg-type]
-        if problem.may_suppress:
-            described = problem.recoding.describe(problem, classes)
-            losses = problem.compiled.losses_of(described, classes)
-            expensive = losses > problem.compiled.suppression_price
-            classes = Classes(np.where(expensive, SUPPRESSED, classes.labels))
-    return Solution.of(
-        problem,
-        classes,
-        method=method,
-        stopped=stopped or Stopped.HEURISTIC,
-        options=options,
-        seconds=watch.seconds,
-        seed=seed,
-        trace=trace,
-    )

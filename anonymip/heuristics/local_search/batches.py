@@ -8,7 +8,7 @@ from scipy.spatial import cKDTree
 
 from anonymip.assignments import Classes
 from anonymip.effort import EFFORTS, MAY_GAIN
-from anonymip.heuristics.growing.batch_growth import groups_by_size, labels_of
+from anonymip.heuristics.growing.groups import groups_by_size, labels_of
 from anonymip.heuristics.local_search.rounds import most_steps
 from anonymip.problem import Problem, are_diverse, losses_within_limits
 from anonymip.runtime.arrays import Floats, Ints

@@ -15,8 +15,7 @@ from anonymip.assignments import SUPPRESSED, Assignment, Classes
 from anonymip.bounds.near_program import can_make_classes
 from anonymip.effort import EFFORTS, MAY_GAIN, check_effort
 from anonymip.errors import InputError, NoSolution, argument
-from anonymip.heuristics.growing.outliers import without, without_outliers
-from anonymip.heuristics.growing.repair import finish, rehomed
+from anonymip.heuristics.growing.finish import finish, without, without_outliers
 from anonymip.heuristics.local_search.batches import improve_in_batches
 from anonymip.heuristics.local_search.iterated import iterated_steps
 from anonymip.heuristics.local_search.rounds import improve_classes, iterate_classes
@@ -187,7 +186,7 @@ def _leaving_outliers(
         trace, labels = whole.trace, assigned_labels(whole)
 
     improved = partial(improve, effort="quick", budget=budget, seed=settings["seed"])
-    labels = without_outliers(problem, labels, rehomed, budget, improved)
+    labels = without_outliers(problem, labels, budget, improved)
     kept = np.flatnonzero(labels != SUPPRESSED)
     if len(kept) < problem.n and budget.stop_reason() is None:
         part, given = without(problem, kept), Classes(labels[kept])  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from anonymip.bounds.ladder import WeighedSets
 from anonymip.bounds.near_program import can_make_classes, records_of, take_out
 from anonymip.errors import InputError, NoSolution, unknown_name
 from anonymip.extensions import EXACT_STARTS
-from anonymip.heuristics.growing.repair import finish
+from anonymip.heuristics.growing.finish import finish
 from anonymip.heuristics.local_search.squared_errors import are_squared
 from anonymip.problem import Problem, has_rules
 from anonymip.runtime.arrays import Ints

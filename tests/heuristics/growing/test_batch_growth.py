@@ -12,23 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import SSE, Attribute, Cap, Diversity, InputError, Microdata, Problem, census
-from anonymip.heuristics.classes.greedy_search import greedy_search
+from anonymip.heuristics.classes.greedy_search import greedy_search, grow_classes
 from anonymip.heuristics.classes.k_member import k_member
 from anonymip.heuristics.growing import batch_growth as module
-from anonymip.heuristics.growing.batch_growth import (
-    SensitiveMix,
-    engine_remarks,
-    grow_classes_in_batches,
-    joining_losses,
-    place_leftovers,
-    uses_batches,
-)
-from anonymip.heuristics.growing.growth import grow_classes
+from anonymip.heuristics.growing.batch_growth import batch_engine, grow_classes_in_batches
+from anonymip.heuristics.growing.groups import SensitiveMix, joining_losses, place_leftovers
 from anonymip.orders.arrangement import arrange, in_type_order
 from anonymip.orders.orders import variance_order
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Column, Rules, record_loss
-from tests.heuristics.growing.test_growth import exact_tables
+from tests.heuristics.classes.test_greedy_search import exact_tables
 from tests.random_problems import LOSSES, PRODUCT, Case, microdata, ruled_cases
 
 
@@ -146,11 +139,10 @@ def test_large_tables_with_rules_are_left_to_the_kernels(monkeypatch: pytest.Mon
     name = next(a.name for a in data.attributes if a.is_numeric)
     values = data.frame[name].astype(float)
     problem = Problem(data, 3, limits=(Cap(name, 0.5 * float(values.max() - values.min())),))
-    assert not uses_batches(problem)
     solution = greedy_search(problem)
     assert "repaired" in solution.trace[0]
-    assert engine_remarks(problem, "normal") == solution.trace
-    assert uses_batches(problem.replace(objective=PRODUCT.objective))
+    assert batch_engine(problem, "normal") == (0, solution.trace)
+    assert batch_engine(problem.replace(objective=PRODUCT.objective), "normal")[0] > 0
 
 
 @pytest.mark.parametrize("search", ["tree", "hash"])

@@ -1,31 +1,35 @@
-"""Outliers: the records that are left out where some may be suppressed, but not any number.
+"""The checked solution that a heuristic ends with, without the outliers that may be left out.
 
-What a record's leaving saves is what its class loses less without it, beyond the price of a
-suppressed record. Those whose leaving saves most go; what is left of their classes finds room in
-others. Under a larger limit the same steps come first, so that it is rarely worse than a smaller
-one, and never worse than leaving nobody out.
+Outliers are left out where some records may be suppressed, but not any number. What a record's
+leaving saves is what its class loses less without it, beyond the price of a suppressed record.
+Those whose leaving saves most go; what is left of their classes finds room in others. Under a
+larger limit the same steps come first, so that it is rarely worse than a smaller one, and never
+worse than leaving nobody out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import InputError, NoSolution
-from anonymip.heuristics.growing.batch_growth import groups_by_size, joining_losses
+from anonymip.heuristics.growing.groups import groups_by_size, joining_losses
+from anonymip.heuristics.growing.repair import rehomed, repaired
 from anonymip.orders.orders import variance_order
-from anonymip.problem import Problem
+from anonymip.problem import Problem, named_rules
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Solution
+from anonymip.status import Stopped
 
 #: Makes the classes of a table without its outliers better: a problem, and (n,) labels of classes.
 Improve: TypeAlias = Callable[[Problem, Ints], Ints]
-#: Finds classes for the records without one: the same, and a budget.
-Rehome: TypeAlias = Callable[[Problem, Ints, Budget], Ints]
 
 #: So many records of a class are weighed one after the other, and then all of it.
 _DEPTH = 3
@@ -38,13 +42,78 @@ _EXCHANGES = 3
 _NEAR = 60
 
 
+def finish(
+    problem: Problem,
+    labels: ArrayLike,
+    method: str,
+    watch: Stopwatch,
+    *,
+    budget: Budget | None = None,
+    stopped: Stopped | None = None,
+    options: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    trace: tuple[str, ...] = (),
+) -> Solution:
+    """Return the solution of class labels, repaired; suppress classes where that is cheaper.
+
+    `labels`: (n,) classes of at least k records, which may break other rules; -1 for records
+    without. `budget`: of the repair. Raises NoSolution if no classes are found that keep the limits
+    and the diversity.
+    """
+    given, budget = np.asarray(labels, np.int64), budget or Budget()
+    if problem.is_capped:
+        kept = _within_limit(problem, given, method, budget)
+        classes = Classes(without_outliers(problem, kept, budget))  # type: ignore[arg-type]
+    else:
+        classes = Classes(repaired(problem, given, method, budget))  # type: ignore[arg-type]
+        if problem.may_suppress:
+            described = problem.recoding.describe(problem, classes)
+            losses = problem.compiled.losses_of(described, classes)
+            expensive = losses > problem.compiled.suppression_price
+            classes = Classes(np.where(expensive, SUPPRESSED, classes.labels))
+    return Solution.of(
+        problem,
+        classes,
+        method=method,
+        stopped=stopped or Stopped.HEURISTIC,
+        options=options,
+        seconds=watch.seconds,
+        seed=seed,
+        trace=trace,
+    )
+
+
+def _within_limit(problem: Problem, labels: Ints, method: str, budget: Budget) -> Ints:
+    """Return labels of classes that keep all rules, and the limit of suppression.
+
+    Raises NoSolution if more records fit into no class than may be suppressed.
+    """
+    try:
+        bare = problem.replace(recoding=EquivalenceClasses())
+        return repaired(bare, labels, method, budget)
+    except (NoSolution, InputError):
+        # Rules that not all records can keep: so many as need be are suppressed, at a price at
+        # which no record is that fits into a class.
+        price = float(max(problem.compiled.suppression_price, 1.0) + 2 * abs(problem.whole))
+        free = problem.replace(recoding=EquivalenceClasses(suppression_price=price))
+        mended = repaired(free, labels, method, budget)
+    count = int((mended == SUPPRESSED).sum())
+    if count > problem.most_suppressed:
+        raise NoSolution(
+            f"{method} finds no classes that keep {named_rules(problem)} for {count:,} records, "
+            f"and {problem.most_suppressed:,} may be suppressed, which does not prove that there "
+            "are none",
+            remedy="Allow more suppressed records, loosen the rules, or use an exact method",
+        )
+    return mended
+
+
 def without_outliers(
-    problem: Problem, labels: Ints, rehome: Rehome, budget: Budget, improve: Improve | None = None
+    problem: Problem, labels: Ints, budget: Budget, improve: Improve | None = None
 ) -> Ints:
     """Return labels with the records left out whose leaving saves most, no more than may be.
 
     `labels`: (n,) classes that keep all rules; -1 for suppressed records, no more than may be.
-    `rehome`: finds classes for those whose class is too small without the records left out.
     `budget`: when it ends, the best labels so far are the result.
 
     Complexity: O(n k m) a step, of which there are some log_4 of the limit.
@@ -61,7 +130,7 @@ def without_outliers(
             chosen = _worth_most(problem, best, size, repairs)
             if (chosen == (best == SUPPRESSED)).all():
                 continue
-            found = _leaving(problem, best, chosen, rehome, budget, improve if repairs else None)
+            found = _leaving(problem, best, chosen, budget, improve if repairs else None)
             lost = np.inf if found is None else loss_of(problem, found)
             if found is not None and lost < loss:
                 best, loss = found, lost
@@ -157,7 +226,6 @@ def _leaving(
     problem: Problem,
     labels: Ints,
     chosen: Flags,
-    rehome: Rehome,
     budget: Budget,
     improve: Improve | None,
 ) -> Ints | None:
@@ -170,7 +238,7 @@ def _leaving(
         remaining = labels[kept]
         sizes = np.bincount(remaining[remaining >= 0], minlength=int(labels.max()) + 1)
         small = (remaining >= 0) & (sizes[np.maximum(remaining, 0)] < problem.k)
-        remaining = rehome(part, np.where(small, SUPPRESSED, remaining), budget)
+        remaining = rehomed(part, np.where(small, SUPPRESSED, remaining), budget)
     except (NoSolution, InputError):
         return None
     if improve is not None:
