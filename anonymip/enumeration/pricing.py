@@ -421,8 +421,8 @@ class Pricing(ColumnSearch):
         run.rows.duals[:] = wanted.duals
         places, summed = np.arange(len(order)), self.weight == "size"
         # Roots whose best columns are wanted come in the order of the types.
-        at = (places, wanted.rank) if best else (order, places)
-        roots = roots_of(*at, order, wanted.below)
+        types, begin = (places, wanted.rank) if best else (order, places)
+        roots = roots_of(types, begin, order, wanted.below)
         rules = RootedRules(
             self.smallest,
             self.largest,
