@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -215,8 +216,26 @@ def _membership(cuts: CutDuals, types: int) -> csr_array:
     return csr_array((np.ones(len(listed), np.int64), listed, np.asarray(cuts.starts)), shape)
 
 
-class ColumnSearch:
-    """What searches for columns share: row types, the order of roots, the costs of what is found.
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """What a search looks for: columns whose reduced cost is below a number."""
+
+    duals: Floats  # (t,) of a row of each type
+    order: Ints  # (t,) the types by falling duals, the first one first among equals
+    rank: Ints  # (t,) place of each type in the order
+    cuts: CutsOfRows
+    below: float
+    #: The best columns of each root and size that are wanted; None if all are.
+    per_root: int | None
+    root_nodes: int | None  # nodes of a root, or of a root and a size, at which to go on
+    #: Nodes and columns at which to end.
+    max_nodes: int
+    max_columns: int
+    budget: Budget
+
+
+class ColumnSearch(ABC):
+    """The search for columns of a problem under duals, whose losses a subclass knows to bound.
 
     `problem`: gives table and loss. `smallest, largest`: fewest and most rows of a column.
     `weight`: what a column of s rows costs: ``"size"``, s times the loss of one of its records, as
@@ -228,30 +247,112 @@ class ColumnSearch:
         #: The row types: records that are alike to loss, limits and diversity.
         self.types: RowTypes = row_types(problem)
 
-    def _ranked(self, duals: ArrayLike) -> tuple[Floats, Ints, Ints]:
-        """Return the duals, the types by falling duals, and the rank of each."""
+    @abstractmethod
+    def _search(self, wanted: Wanted) -> tuple[Codes, Ints, Floats, bool, int]:
+        """Return members and sizes of the columns found, and what `PricedColumns` tells of them.
+
+        Members come column by column, ascending. Of all columns nothing is said of the roots.
+        """
+
+    @abstractmethod
+    def _rounding(self, highest: float, below: float) -> float:
+        """Return how far the reduced costs of the search may be off.
+
+        `highest`: what the dual of a row and those of all cuts are at most, without their signs.
+        """
+
+    def best(
+        self,
+        duals: ArrayLike,
+        cuts: CutDuals | None = None,
+        *,
+        below: float = 0.0,
+        per_root: int = 1,
+        max_nodes: int | None = None,
+        most_nodes: int | None = None,
+        budget: Budget | None = None,
+    ) -> PricedColumns:
+        """Return the best columns of each root and size whose reduced cost is below a number.
+
+        `duals`: (t,) of a row of each type. `per_root`: most columns of each root and size.
+        `max_nodes, most_nodes`: partial sets looked at for a root, or a root and a size, at which
+        to go on to the next, and in all at which to end.
+        """
+        keep = max(1, int(per_root))
+        return self._priced(duals, cuts, below, keep, max_nodes, most_nodes, UNLIMITED, budget)
+
+    def all_below(
+        self,
+        duals: ArrayLike,
+        threshold: float,
+        cuts: CutDuals | None = None,
+        *,
+        max_columns: int,
+        max_nodes: int | None = None,
+        budget: Budget | None = None,
+    ) -> PricedColumns:
+        """Return all columns with reduced costs below a threshold; duals as for :meth:`best`.
+
+        More than `max_columns`, or `max_nodes` partial sets, end the search, as the budget does.
+        """
+        return self._priced(duals, cuts, threshold, None, None, max_nodes, max_columns, budget)
+
+    def _priced(
+        self,
+        duals: ArrayLike,
+        cuts: CutDuals | None,
+        threshold: float,
+        per_root: int | None,
+        root_nodes: int | None,
+        max_nodes: int | None,
+        max_columns: int,
+        budget: Budget | None,
+    ) -> PricedColumns:
+        """Return what a search finds whose reduced cost, by the cost of the objective, is below."""
         given = np.array(duals, np.float64)
         t = len(self.types.first)
         if given.shape != (t,) or not np.isfinite(given).all():
             raise InputError(
                 f"duals are no {t} finite numbers", remedy="Give one number a row type"
             )
-        order = np.argsort(-given, kind="stable")
-        return given, order, np.argsort(order)
+        if math.isnan(threshold):
+            raise InputError("below is NaN", remedy="Give a number")
+        highest = float(np.abs(given).max())
+        if cuts is not None:
+            highest += float(np.abs(cuts.duals).sum())
+        rounding, order = self._rounding(highest, threshold), np.argsort(-given, kind="stable")
+        members, sizes, least, complete, nodes = self._search(
+            Wanted(
+                given,
+                order,
+                np.argsort(order),
+                cuts_of_rows(t, cuts),
+                # Of all, what rounding lifts above the threshold comes in, and is judged by its
+                # cost.
+                threshold + rounding if per_root is None else threshold,
+                per_root,
+                root_nodes,
+                UNLIMITED if max_nodes is None else max_nodes,
+                max_columns,
+                budget or Budget(),
+            )
+        )
+        costs, reduced = self._costs(members, sizes, given, cuts)
+        kept = np.flatnonzero(reduced < threshold)
+        complete = complete and len(kept) <= max_columns
+        kept = kept[:max_columns]
+        if len(kept) < len(sizes):
+            starts = np.concatenate([[0], np.cumsum(sizes)])
+            members = members[members_of(starts, sizes, kept)]
+        starts = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64)
+        return PricedColumns(
+            starts, members, costs[kept], reduced[kept], least - rounding, complete, nodes
+        )
 
-    def _judged(
-        self,
-        members: Codes,
-        sizes: Ints,
-        duals: Floats,
-        cuts: CutDuals | None,
-        threshold: float,
-        max_columns: int = UNLIMITED,
-    ) -> PricedColumns:
-        """Return the columns found whose reduced cost, by the cost of the objective, is below.
-
-        They are complete if they are not too many; of bounds and nodes nothing is said.
-        """
+    def _costs(
+        self, members: Codes, sizes: Ints, duals: Floats, cuts: CutDuals | None
+    ) -> tuple[Floats, Floats]:
+        """Return (c,) costs of columns by the objective, and their reduced costs."""
         starts, count = np.concatenate([[0], np.cumsum(sizes)]), len(sizes)
         costs, reduced = np.empty(count), np.empty(count)
         for begin in range(0, count, _JUDGED):
@@ -271,23 +372,15 @@ class ColumnSearch:
                 paid = held.data // cuts.divisors[held.col] * cuts.duals[held.col]
                 cost += np.bincount(held.row, paid, end - begin)
             reduced[begin:end] = cost
-        kept = np.flatnonzero(reduced < threshold)
-        complete = len(kept) <= max_columns
-        kept = kept[:max_columns]
-        if len(kept) < count:
-            members = members[members_of(starts, sizes, kept)]
-        starts = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64)
-        return PricedColumns(starts, members, costs[kept], reduced[kept], np.empty(0), complete, 0)
-
-
-def highest_dual(duals: Floats, cuts: CutDuals | None) -> float:
-    """Return the most that the dual of a row and those of all cuts are, without their signs."""
-    highest = float(np.abs(duals).max())
-    return highest if cuts is None else highest + float(np.abs(cuts.duals).sum())
+        return costs, reduced
 
 
 class Pricing(ColumnSearch):
     """The search for columns of a problem with a monotone loss, its limits and its diversity.
+
+    Where a class has a row whose dual is not above the record loss, the class without it is at
+    least as good: of the best columns beyond the smallest size such ones are left out, unless a
+    diversity is asked for, which the smaller ones may not have.
 
     Raises InputError if the sizes are out of range, or the weight is unknown; UnsupportedObjective
     if the loss has no tables, is not monotone, or is no sum over the records.
@@ -320,115 +413,41 @@ class Pricing(ColumnSearch):
         self._run = RootedRun(rows, largest)
         self._scale = loss_scale(problem) * (largest if weight == "size" else 1)
 
-    def best(
-        self,
-        duals: ArrayLike,
-        cuts: CutDuals | None = None,
-        *,
-        below: float = 0.0,
-        per_root: int = 1,
-        max_nodes: int | None = None,
-        most_nodes: int | None = None,
-        budget: Budget | None = None,
-    ) -> PricedColumns:
-        """Return the best columns of each root and size whose reduced cost is below a number.
-
-        Where a class has a row whose dual is not above the record loss, the class without it is at
-        least as good: of columns beyond the smallest size such ones are left out, unless a
-        diversity is asked for, which the smaller ones may not have. `duals`: (t,) of a row of each
-        type. `per_root`: most columns of each root and size. `max_nodes, most_nodes`: partial sets
-        looked at for a root and a size at which to go on to the next, and in all at which to end.
-        """
-        given, order, rank = self._ranked(duals)
-        at = roots_of(np.arange(len(order)), rank, order, below)
-        return self._search(
-            given,
-            cuts,
-            at,
-            below,
-            keep=per_root,
-            nodes_a_size=max_nodes,
-            max_nodes=most_nodes,
-            undominated=True,
-            budget=budget,
-        )
-
-    def all_below(
-        self,
-        duals: ArrayLike,
-        threshold: float,
-        cuts: CutDuals | None = None,
-        *,
-        max_columns: int,
-        max_nodes: int | None = None,
-        budget: Budget | None = None,
-    ) -> PricedColumns:
-        """Return all columns with reduced costs below a threshold; duals as for :meth:`best`.
-
-        More than `max_columns`, or `max_nodes` partial sets, end the search, as the budget does.
-        """
-        given, order, _ = self._ranked(duals)
-        # What rounding lifts above the threshold comes in, and is judged by its cost.
-        below = threshold + self._rounding(given, cuts)
-        at = roots_of(order, np.arange(len(order)), order, below)
-        return self._search(
-            given, cuts, at, threshold, max_columns=max_columns, max_nodes=max_nodes, budget=budget
-        )
-
-    def _rounding(self, duals: Floats, cuts: CutDuals | None) -> float:
-        """Return how far the reduced costs of the kernel may be off."""
-        highest = highest_dual(duals, cuts)
+    def _rounding(self, highest: float, below: float) -> float:
         return SEARCH_ROUNDING * self._scale + DUAL_ROUNDING * self.largest * highest
 
-    def _search(
-        self,
-        duals: Floats,
-        cuts: CutDuals | None,
-        roots: Roots,
-        threshold: float,
-        *,
-        keep: int = UNLIMITED,
-        nodes_a_size: int | None = None,
-        undominated: bool = False,
-        max_columns: int = UNLIMITED,
-        max_nodes: int | None = None,
-        budget: Budget | None,
-    ) -> PricedColumns:
-        """Search, and return the columns whose reduced cost is below the threshold."""
-        run, summed = self._run, self.weight == "size"
-        run.rows.duals[:] = duals
+    def _search(self, wanted: Wanted) -> tuple[Codes, Ints, Floats, bool, int]:
+        run, order, best = self._run, wanted.order, wanted.per_root is not None
+        run.rows.duals[:] = wanted.duals
+        places, summed = np.arange(len(order)), self.weight == "size"
+        # Roots whose best columns are wanted come in the order of the types.
+        types, begin = (places, wanted.rank) if best else (order, places)
+        roots = roots_of(types, begin, order, wanted.below)
+        rules = RootedRules(
+            self.smallest,
+            self.largest,
+            True,
+            summed,
+            UNLIMITED if wanted.per_root is None else wanted.per_root,
+            UNLIMITED if wanted.root_nodes is None else int(wanted.root_nodes),
+            best and summed and self.problem.diversity is None,
+        )
         run.search(
-            cuts_of_rows(len(duals), cuts),
-            RootedRules(
-                self.smallest,
-                self.largest,
-                True,
-                summed,
-                max(1, int(keep)),
-                UNLIMITED if nodes_a_size is None else int(nodes_a_size),
-                undominated and summed and self.problem.diversity is None,
-            ),
+            wanted.cuts,
+            rules,
             roots,
-            budget or Budget(),
-            max_columns=max_columns,
-            max_nodes=UNLIMITED if max_nodes is None else int(max_nodes),
+            wanted.budget,
+            max_columns=wanted.max_columns,
+            max_nodes=int(wanted.max_nodes),
         )
         count, filled = run.found.held.tolist()
         members, sizes = run.found.members[:filled].copy(), run.found.sizes[:count].copy()
         run.forget()
-        priced = self._judged(members, sizes, duals, cuts, threshold, max_columns)
-        return replace(
-            priced,
-            least=roots.least - self._rounding(duals, cuts),
-            complete=run.complete and priced.complete,
-            nodes=run.nodes,
-        )
+        return members, sizes, roots.least, run.complete, run.nodes
 
 
 def roots_of(types: Ints, begin: Ints, order: Ints, below: float) -> Roots:
     """Return where to search: roots, joined by all types from some place of an order on."""
-    if math.isnan(below):
-        raise InputError("below is NaN", remedy="Give a number")
     return Roots(
         types,
         begin,

@@ -392,7 +392,7 @@ def _enter_root(search: RootedSearch) -> None:
     losses_with(rows.terms, path.sets, 0, types, 0, 1, losses)
     path.losses[1] = losses[0]
     path.duals[0] = path.penalties[0] = 0.0
-    path.penalties[1] = _penalty(search.cuts, root)
+    path.penalties[1] = penalty_of(search.cuts, root)
     _enter(search, root, 0)
     listed, conflicting = 0, len(rows.conflicts) > 0
     for at in range(roots.begin[number], roots.end[number]):
@@ -438,7 +438,7 @@ def _is_affordable(
 
 
 @kernel
-def _penalty(cuts: CutsOfRows, row: int) -> float:
+def penalty_of(cuts: CutsOfRows, row: int) -> float:
     """Return what one more row adds to the duals of the cuts."""
     total = 0.0
     for at in range(cuts.starts[row], cuts.starts[row + 1]):
@@ -446,6 +446,13 @@ def _penalty(cuts: CutsOfRows, row: int) -> float:
         if (cuts.held[cut] + 1) % cuts.divisors[cut] == 0:
             total += cuts.duals[cut]
     return total
+
+
+@kernel
+def count_in_cuts(cuts: CutsOfRows, row: int, change: int) -> None:
+    """Add to how many members of the partial set are in the cuts of a row."""
+    for at in range(cuts.starts[row], cuts.starts[row + 1]):
+        cuts.held[cuts.cuts[at]] += change
 
 
 @kernel
@@ -460,8 +467,7 @@ def _enter(search: RootedSearch, row: int, depth: int) -> None:
         path.lowest[depth + 1] = min(path.lowest[depth], rows.duals[row])
     add_row(rows.terms, path.sets, depth, depth + 1, row)
     count_in(rows.diversity, path.counts, row, 1, depth, depth + 1)
-    for at in range(cuts.starts[row], cuts.starts[row + 1]):
-        cuts.held[cuts.cuts[at]] += 1
+    count_in_cuts(cuts, row, 1)
 
 
 @kernel
@@ -477,11 +483,10 @@ def _leave(search: RootedSearch) -> None:
 @kernel
 def _take_out(search: RootedSearch, row: int) -> None:
     """Take the last row out of the counts."""
-    rows, cuts, path = search.rows, search.cuts, search.path
+    rows, path = search.rows, search.path
     path.used[row] -= 1
     take_back(rows.diversity, path.counts, row)
-    for at in range(cuts.starts[row], cuts.starts[row + 1]):
-        cuts.held[cuts.cuts[at]] -= 1
+    count_in_cuts(search.cuts, row, -1)
 
 
 @kernel
@@ -530,7 +535,7 @@ def _expand(search: RootedSearch, first: int, last: int) -> None:
         losses_with(rows.terms, path.sets, depth, types, begin, end, losses)
     cutting = len(cuts.duals) > 0
     for at in range(begin, end):
-        penalties[at] = _penalty(cuts, types[at]) if cutting else 0.0
+        penalties[at] = penalty_of(cuts, types[at]) if cutting else 0.0
     if missing == 1:
         _write_down(search, begin, end)
         return
@@ -564,7 +569,7 @@ def _write_down(search: RootedSearch, begin: int, end: int) -> None:
         # A place of its own, or that of the worst where enough are kept.
         column = found.held[0]
         if column - path.place[FIRST] == rules.keep:
-            column = _worst(found, path.place[FIRST], column)
+            column = worst_of(found.reduced, path.place[FIRST], column)
         else:
             found.held[0] += 1
             found.held[1] += size
@@ -580,15 +585,15 @@ def _write_down(search: RootedSearch, begin: int, end: int) -> None:
                 last -= 1
             members[last] = member
         if found.held[0] - path.place[FIRST] == rules.keep:
-            worst = _worst(found, path.place[FIRST], found.held[0])
+            worst = worst_of(found.reduced, path.place[FIRST], found.held[0])
             path.cutoff[0] = found.reduced[worst]
 
 
 @kernel
-def _worst(found: ColumnsFound, begin: int, end: int) -> int:
-    """Return the column of the highest reduced cost."""
+def worst_of(reduced: Floats, begin: int, end: int) -> int:
+    """Return which of some columns has the highest reduced cost, the first one among equals."""
     worst = begin
     for column in range(begin + 1, end):
-        if found.reduced[column] > found.reduced[worst]:
+        if reduced[column] > reduced[worst]:
             worst = column
     return worst

@@ -6,22 +6,17 @@ A search that is cut off knows what it left, so that any duals have a bound at a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
 from anonymip.enumeration.pricing import (
     UNLIMITED,
     ColumnSearch,
-    CutDuals,
-    PricedColumns,
     Pricing,
-    cuts_of_rows,
-    highest_dual,
+    Wanted,
 )
-from anonymip.enumeration.rooted_search import CutsOfRows
 from anonymip.enumeration.squared_search import (
     DEPTH,
     EVALUATIONS,
@@ -39,8 +34,7 @@ from anonymip.enumeration.squared_search import (
 from anonymip.objectives.losses.squared_error import SSE
 from anonymip.problem import Problem, has_rules
 from anonymip.recodings.registry import published_form
-from anonymip.runtime.arrays import Floats, Ints
-from anonymip.runtime.budget import Budget
+from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.tolerances import DUAL_ROUNDING, LOSS_RELATIVE, SEARCH_ROUNDING
 
 
@@ -80,22 +74,16 @@ def are_priced(problem: Problem) -> bool:
     return type(problem.objective) is SSE and classes and not has_rules(problem)
 
 
-@dataclass(eq=False)
 class _Call:
-    """What one call is given, and the columns and the nodes that it comes to."""
+    """What one call wants, and the columns and the nodes that it comes to."""
 
-    duals: Floats
-    order: Ints
-    rank: Ints
-    cuts: CutsOfRows
-    budget: Budget
-    members: list[Ints] = field(default_factory=list)
-    sizes: list[Ints] = field(default_factory=list)
-    found: int = 0
-    nodes: int = 0
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self.members, self.sizes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        self.found = self.nodes = 0
 
     def take(self, path: SquaredPath) -> None:
-        """Take the columns of a search."""
+        """Take the columns of a root."""
         count = int(path.state[FOUND])
         self.nodes += int(path.state[NODES]) + int(path.state[WORK]) // EVALUATIONS
         self.found += count
@@ -105,6 +93,13 @@ class _Call:
             members = np.where(held, path.columns[:count], np.iinfo(np.int64).max)
             self.members.append(np.sort(members, axis=1)[held])
             self.sizes.append(sizes)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has found or looked at enough, or time has ended."""
+        wanted = self.wanted
+        enough = self.nodes >= wanted.max_nodes or self.found > 2 * wanted.max_columns
+        return enough or wanted.budget.stop_reason() is not None
 
 
 class SquaredErrorPricing(ColumnSearch):
@@ -136,98 +131,59 @@ class SquaredErrorPricing(ColumnSearch):
         t = len(first)
         self._bounds, self._work, self._low = np.empty(t), np.empty((2, t)), np.empty(largest + 1)
 
-    def best(
-        self,
-        duals: ArrayLike,
-        cuts: CutDuals | None = None,
-        *,
-        below: float = 0.0,
-        per_root: int = 1,
-        max_nodes: int | None = None,
-        most_nodes: int | None = None,
-        budget: Budget | None = None,
-    ) -> PricedColumns:
-        """Return the best columns of each root whose reduced cost is below a number.
+    def _rounding(self, highest: float, below: float) -> float:
+        # A column that is looked for costs no more than its duals and the threshold.
+        size = self.largest * highest
+        size += abs(below) if math.isfinite(below) else 0.0
+        return (SEARCH_ROUNDING + DUAL_ROUNDING) * size
 
-        `max_nodes` are those of a root. Without it all roots are searched in passes with more and
-        more nodes, until one finds many columns or `most_nodes` are used up.
+    def _search(self, wanted: Wanted) -> tuple[Codes, Ints, Floats, bool, int]:
+        """Search root by root.
+
+        Without nodes of a root for the best columns all roots are searched in passes with more and
+        more nodes, until one finds many columns or all nodes are used up.
         """
-        given = self._ranked(duals)
-        call = _Call(*given, cuts_of_rows(len(given[0]), cuts), budget or Budget())
+        call, t, keep = _Call(wanted), len(wanted.order), UNLIMITED
+        everything = wanted.per_root is None
+        if wanted.per_root is not None:
+            keep = wanted.per_root * min(_NUMBERS.sizes, self.largest - self.smallest + 1)
+        passes = not everything and wanted.root_nodes is None
+        cap = _NUMBERS.first_nodes if wanted.root_nodes is None else wanted.root_nodes
+        room = _NUMBERS.many if everything else _NUMBERS.few
         # Of roots that are never looked at nothing is proven.
-        least = np.full(len(call.order), -np.inf)
-        keep = per_root * min(_NUMBERS.sizes, self.largest - self.smallest + 1)
-        most = math.inf if most_nodes is None else most_nodes
-        cap, room = _NUMBERS.first_nodes if max_nodes is None else max_nodes, _NUMBERS.few
-        rest = call.order.tolist()
+        least, rest = np.full(t, -np.inf), wanted.order.tolist()
         while rest:
             again, before = [], call.found
             for at, root in enumerate(rest):
-                if call.nodes >= most or call.budget.stop_reason() is not None:
+                if call.is_over:
                     again += rest[at:]
                     break
-                found, through = self._search(call, root, below, keep, cap, room)
+                most = wanted.max_nodes - call.nodes if everything else cap
+                bound, through = self._search_root(call, root, wanted.below, keep, most, room)
                 if not through:
                     again.append(root)
-                    if max_nodes is None:
-                        found = self._lower(call, root, below, found, cap, room)
-                least[root] = max(least[root], found)
+                if everything and not through:
+                    break
+                if passes and not through:
+                    bound = self._raised(call, root, bound, cap, room)
+                least[root] = max(least[root], bound)
             rest = again
-            call.budget.report("pricing", done=call.found)
-            many = call.found - before >= _NUMBERS.many_found * len(call.order)
-            ended = call.nodes >= most or call.budget.stop_reason() is not None
-            if max_nodes is not None or many or ended or cap > _NUMBERS.most_nodes:
+            wanted.budget.report("pricing", done=call.found)
+            many = call.found - before >= _NUMBERS.many_found * t
+            if not passes or many or call.is_over or cap > _NUMBERS.most_nodes:
                 break
             cap, room = cap * _NUMBERS.raised, _NUMBERS.many
-        return self._priced(call, cuts, below, least, not rest)
+        members = np.concatenate(call.members).astype(np.int32)
+        return members, np.concatenate(call.sizes), least, not rest, call.nodes
 
-    def all_below(
-        self,
-        duals: ArrayLike,
-        threshold: float,
-        cuts: CutDuals | None = None,
-        *,
-        max_columns: int,
-        max_nodes: int | None = None,
-        budget: Budget | None = None,
-    ) -> PricedColumns:
-        """Return all columns with reduced costs below a threshold; duals as for :meth:`best`.
-
-        More than `max_columns`, or `max_nodes` nodes, end the search, as the budget does.
-        """
-        given = self._ranked(duals)
-        call = _Call(*given, cuts_of_rows(len(given[0]), cuts), budget or Budget())
-        # What rounding lifts above the threshold comes in, and is judged by its cost.
-        below = threshold + self._rounding(call.duals, cuts, threshold)
-        most, complete = UNLIMITED if max_nodes is None else max_nodes, True
-        for root in call.order.tolist():
-            ended = call.found > 2 * max_columns or call.budget.stop_reason() is not None
-            if ended or call.nodes >= most:
-                complete = False
-                break
-            left = most - call.nodes
-            complete = self._search(call, root, below, UNLIMITED, left, _NUMBERS.many, max_columns)[
-                1
-            ]
-            if not complete:
-                break
-        return self._priced(call, cuts, threshold, np.empty(0), complete, max_columns)
-
-    def _search(
-        self,
-        call: _Call,
-        root: int,
-        below: float,
-        keep: int,
-        most: int,
-        room: int,
-        columns: int = UNLIMITED,
+    def _search_root(
+        self, call: _Call, root: int, below: float, keep: int, most: int, room: int
     ) -> tuple[float, bool]:
         """Search one root; return a bound of its reduced costs, and whether nothing was left."""
-        rows, bounds = self._rows, self._bounds
-        root_terms(
-            rows, call.duals, call.rank, root, self.smallest, below, bounds, self._work, self._low
-        )
+        rows, bounds, smallest = self._rows, self._bounds, self.smallest
+        wanted, cuts = call.wanted, call.wanted.cuts
+        given = rows, wanted.duals, wanted.rank, root, smallest, below
+        root_terms(*given, bounds, self._work, self._low)
         joining = np.flatnonzero(bounds < below)
         joining = joining[np.argsort(bounds[joining], kind="stable")]
         places = np.cumsum(np.minimum(rows.copies[joining], self.largest))
@@ -236,37 +192,34 @@ class SquaredErrorPricing(ColumnSearch):
         room = min(room, max(1, int(places[-1]) if len(places) else 1))
         path = self._path(room)
         while True:
-            begin_search(rows, call.duals, call.cuts, path, root, joining[:fits], self.smallest)
+            begin_search(rows, wanted.duals, cuts, path, root, joining[:fits], smallest)
             least, looked_at = below, 0
             # In steps, since one root may take as long as all others.
             while path.state[DEPTH] and looked_at < most and not path.state[OVERFLOW]:
                 looked_at = min(most, looked_at + _NUMBERS.step)
-                least = search_squares(
-                    call.cuts, path, self.smallest, below, least, keep, looked_at
-                )
-                if call.budget.stop_reason() is not None:
+                least = search_squares(cuts, path, smallest, below, least, keep, looked_at)
+                if wanted.budget.stop_reason() is not None:
                     break
             held = len(path.sizes)
-            if not path.state[OVERFLOW] or held > columns:
+            if not path.state[OVERFLOW] or held > wanted.max_columns:
                 break
             path = self._path(len(path.types), 4 * held)
         call.take(path)
         through = not path.state[DEPTH] and not path.state[OVERFLOW] and left_out >= below
         return min(float(least), float(least_open(path)), left_out), bool(through)
 
-    def _lower(
-        self, call: _Call, root: int, below: float, least: float, most: int, room: int
-    ) -> float:
+    def _raised(self, call: _Call, root: int, bound: float, most: int, room: int) -> float:
         """Return a better bound of a root that was cut off, by thresholds that leave less open."""
+        below = call.wanted.below
         for share in _NUMBERS.thresholds:
-            threshold = below + share * (least - below)
-            if not least < threshold < below:
+            threshold = below + share * (bound - below)
+            if not bound < threshold < below:
                 break
-            found, through = self._search(call, root, threshold, 1, most, room)
-            least = max(least, found)
+            found, through = self._search_root(call, root, threshold, 1, most, room)
+            bound = max(bound, found)
             if through:
                 break
-        return least
+        return bound
 
     def _path(self, room: int, columns: int = 0) -> SquaredPath:
         """Return a workspace for so many that may join, made anew only where it is too small."""
@@ -282,32 +235,6 @@ class SquaredErrorPricing(ColumnSearch):
             )
             self._paths[size] = known
         return known
-
-    def _rounding(self, duals: Floats, cuts: CutDuals | None, below: float) -> float:
-        """Return how far the reduced costs of the kernel may be off."""
-        # A column that is looked for costs no more than its duals and the threshold.
-        size = self.largest * highest_dual(duals, cuts)
-        size += abs(below) if math.isfinite(below) else 0.0
-        return (SEARCH_ROUNDING + DUAL_ROUNDING) * size
-
-    def _priced(
-        self,
-        call: _Call,
-        cuts: CutDuals | None,
-        threshold: float,
-        least: Floats,
-        complete: bool,
-        max_columns: int = UNLIMITED,
-    ) -> PricedColumns:
-        members = np.concatenate([np.empty(0, np.int64), *call.members]).astype(np.int32)
-        sizes = np.concatenate([np.empty(0, np.int64), *call.sizes])
-        priced = self._judged(members, sizes, call.duals, cuts, threshold, max_columns)
-        return replace(
-            priced,
-            least=least - self._rounding(call.duals, cuts, threshold),
-            complete=complete and priced.complete,
-            nodes=call.nodes,
-        )
 
 
 def pricing_of(

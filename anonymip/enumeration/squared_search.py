@@ -24,7 +24,7 @@ from typing import Annotated
 
 import numpy as np
 
-from anonymip.enumeration.rooted_search import CutsOfRows
+from anonymip.enumeration.rooted_search import CutsOfRows, count_in_cuts, penalty_of, worst_of
 from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -80,6 +80,16 @@ class SquaredPath(Packed):
 
 
 @kernel
+def squared_distance(rows: SquaredRows, one: int, other: int) -> float:
+    """Return the squared distance between two types."""
+    distance = 0.0
+    for a in range(len(rows.scale)):
+        difference = (rows.values[one, a] - rows.values[other, a]) * rows.scale[a]
+        distance += difference * difference
+    return distance
+
+
+@kernel
 def _put_least(low: Floats, held: int, q: int, term: float) -> int:
     """Put a term among the q least, ascending, if it is one; return how many there are."""
     if held == q and term >= low[q - 1]:
@@ -126,18 +136,13 @@ def root_terms(
 
     `work` (2, t) and `low` are workspaces.
     """
-    values, largest = rows.values, rows.near.shape[1]
-    t, m = values.shape
+    t, largest = rows.near.shape
     bounds[:] = np.inf
     # Squared distances to the root; what comes before it has roots of its own.
     for j in range(t):
         work[0, j] = np.inf
         if rank[j] > rank[root] or (j == root and rows.copies[j] > 1):
-            distance = 0.0
-            for a in range(m):
-                difference = (values[j, a] - values[root, a]) * rows.scale[a]
-                distance += difference * difference
-            work[0, j] = distance
+            work[0, j] = squared_distance(rows, j, root)
     for size in range(smallest, largest + 1):
         q, held = size - 1, 0
         for j in range(t):
@@ -157,21 +162,6 @@ def root_terms(
 
 
 @kernel
-def pay_cuts(cuts: CutsOfRows, row: int, joins: bool) -> float:
-    """Count a row in its cuts, or no longer, and return what the class pays for it."""
-    paid = 0.0
-    for place in range(cuts.starts[row], cuts.starts[row + 1]):
-        cut = cuts.cuts[place]
-        if joins:
-            cuts.held[cut] += 1
-            if cuts.held[cut] % cuts.divisors[cut] == 0:
-                paid += cuts.duals[cut]
-        else:
-            cuts.held[cut] -= 1
-    return paid
-
-
-@kernel
 def begin_search(
     rows: SquaredRows,
     duals: Floats,
@@ -182,28 +172,19 @@ def begin_search(
     smallest: int,
 ) -> None:
     """Stand at a root with nothing found, and list the types that may join it by their copies."""
-    largest, m, c = rows.near.shape[1], rows.values.shape[1], 0
+    largest, c = rows.near.shape[1], 0
     for place in range(len(chosen)):
         j = chosen[place]
         for _ in range(min(rows.copies[j] - (j == root), largest - 1)):
             if c < len(path.types):
                 path.types[c], path.own[c] = j, duals[j]
                 c += 1
-    between, values = path.between, rows.values
+    between = path.between
     for a in range(c):
         path.lists[1, a] = a
-        between[a, a] = 0.0
         for b in range(a):
-            distance = 0.0
-            for x in range(m):
-                difference = (values[path.types[a], x] - values[path.types[b], x]) * rows.scale[x]
-                distance += difference * difference
-            between[a, b] = between[b, a] = distance
-        distance = 0.0
-        for x in range(m):
-            difference = (values[path.types[a], x] - values[root, x]) * rows.scale[x]
-            distance += difference * difference
-        path.sums[1, a] = distance
+            between[a, b] = between[b, a] = squared_distance(rows, path.types[a], path.types[b])
+        path.sums[1, a] = squared_distance(rows, path.types[a], root)
     # The least distances of each to the others that may join.
     for a in range(c):
         between[a, a] = np.inf
@@ -223,7 +204,8 @@ def begin_search(
     path.state[:] = 0
     path.state[DEPTH] = 1
     cuts.held[:] = 0
-    path.paid[1] = pay_cuts(cuts, root, True)
+    path.paid[1] = penalty_of(cuts, root)
+    count_in_cuts(cuts, root, 1)
 
 
 @kernel
@@ -274,20 +256,16 @@ def bound_branches(path: SquaredPath, p: int, smallest: int, limit: float) -> No
 @kernel
 def keep_column(path: SquaredPath, p: int, reduced: float, keep: int) -> None:
     """Keep the partial class as a column; of more than may be kept the best ones."""
-    found = path.state[FOUND]
-    slot = found
-    if found < keep:
-        if found == len(path.sizes):
-            path.state[OVERFLOW] = 1
-            return
-        path.state[FOUND] += 1
-    else:
-        slot = 0
-        for other in range(1, keep):
-            if path.reduced[other] > path.reduced[slot]:
-                slot = other
+    slot = path.state[FOUND]
+    if slot == keep:
+        slot = worst_of(path.reduced, 0, keep)
         if path.reduced[slot] <= reduced:
             return
+    elif slot == len(path.sizes):
+        path.state[OVERFLOW] = 1
+        return
+    else:
+        path.state[FOUND] += 1
     path.reduced[slot], path.sizes[slot] = reduced, p
     for a in range(p):
         path.columns[slot, a] = path.members[a]
@@ -317,10 +295,7 @@ def search_squares(
             # With enough columns only better ones count.
             limit = below
             if path.state[FOUND] == keep:
-                worst = path.reduced[0]
-                for slot in range(1, keep):
-                    worst = max(worst, path.reduced[slot])
-                limit = min(limit, worst)
+                limit = min(limit, path.reduced[worst_of(path.reduced, 0, keep)])
             if p >= smallest:
                 reduced = path.pairs[p] / p - path.duals[p] + path.paid[p]
                 least = min(least, reduced)
@@ -331,7 +306,7 @@ def search_squares(
             else:
                 path.ends[p], path.at[p] = 0, 0
         if path.at[p] >= path.ends[p]:
-            pay_cuts(cuts, path.members[p - 1], False)
+            count_in_cuts(cuts, path.members[p - 1], -1)
             p -= 1
             continue
         a = path.at[p]
@@ -343,7 +318,8 @@ def search_squares(
         path.members[p] = path.types[j]
         path.pairs[p + 1] = path.pairs[p] + path.sums[p, a]
         path.duals[p + 1] = path.duals[p] + path.own[j]
-        path.paid[p + 1] = path.paid[p] + pay_cuts(cuts, path.types[j], True)
+        path.paid[p + 1] = path.paid[p] + penalty_of(cuts, path.types[j])
+        count_in_cuts(cuts, path.types[j], 1)
         for b in range(a):
             other = path.lists[p, b]
             path.lists[p + 1, b] = other
