@@ -13,7 +13,6 @@ from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import hyp2f1
 
 from anonymip.errors import InputError, argument, unknown_name
 from anonymip.privacy.arrays import Floats, Ints
@@ -545,6 +544,9 @@ def individual_risk(sample: ArrayLike, population: ArrayLike) -> Floats:
     .. [2] L. Franconi, S. Polettini: Individual Risk Estimation in mu-Argus: A Review, Privacy in
        Statistical Databases 2004, LNCS 3050, pp. 262-272.
     """
+    # Loads for a tenth of a second, which verification does not need.
+    from scipy.special import hyp2f1
+
     f = np.asarray(sample, np.float64)
     p = match_share(sample, population)
     mean = np.empty(len(f))
