@@ -3,13 +3,13 @@
 This room imports nothing of the package but its exceptions.
 """
 
-from anonymip.privacy.attacks.corruption import Corruption as Corruption
-from anonymip.privacy.attacks.corruption import consistency_graph as consistency_graph
-from anonymip.privacy.attacks.corruption import measure_corruption as measure_corruption
 from anonymip.privacy.attacks.joined import JoinedCandidates as JoinedCandidates
 from anonymip.privacy.attacks.joined import joined_candidates as joined_candidates
-from anonymip.privacy.attacks.probabilities import MatchProbabilities as MatchProbabilities
-from anonymip.privacy.attacks.probabilities import match_probabilities as match_probabilities
+from anonymip.privacy.attacks.matches import Corruption as Corruption
+from anonymip.privacy.attacks.matches import MatchProbabilities as MatchProbabilities
+from anonymip.privacy.attacks.matches import consistency_graph as consistency_graph
+from anonymip.privacy.attacks.matches import match_probabilities as match_probabilities
+from anonymip.privacy.attacks.matches import measure_corruption as measure_corruption
 from anonymip.privacy.disclosure import DisclosureRisk as DisclosureRisk
 from anonymip.privacy.disclosure import TableRisk as TableRisk
 from anonymip.privacy.graph.consistency import MatchGraph as MatchGraph

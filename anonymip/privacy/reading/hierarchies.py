@@ -39,11 +39,10 @@ class Nodes:
 
 
 def nodes_of_paths(name: str, paths: Sequence[Sequence[str]]) -> Nodes:
-    """Return the nodes of a hierarchy.
+    """Return the nodes of a hierarchy, of which each value has a path from it to the root.
 
-    `paths`: for each value the path from it to the root; a label may be repeated at consecutive
-    levels. Raises InputError if the paths are not those of one tree. Complexity: O(total length of
-    the paths), times the height for the check that they are a tree.
+    A label may be repeated at consecutive levels. Complexity: O(total length of the paths), times
+    the height for the check that they are a tree.
     """
     below: dict[str, list[str]] = {}
     above: dict[str, tuple[str, ...]] = {}
@@ -82,10 +81,9 @@ def read_nodes(
 ) -> dict[str, Nodes]:
     """Return the hierarchies of the columns that need one; that of dates is the calendar.
 
-    `columns`: the quasi-identifiers, with the domains that hold. `files`: files of hierarchies that
-    a schema names, or the paths that it writes out, by column. `given`: hierarchies handed over,
-    which go before those of the schema. `codes_of`: the values of a column, and those that are no
-    codes, for rules of codes. Raises InputError if one is missing, cannot be read or is no tree.
+    `columns`: with the domains that hold. `files`: what a schema says, by column. `given`:
+    hierarchies handed over, which go before those of the schema. `codes_of`: the values of a
+    column, and those that are no codes, for rules of codes.
     """
     found: dict[str, Nodes] = {}
     for column in columns:
@@ -232,8 +230,7 @@ def _code_paths(given: Mapping[str, Any], where: str, file: Path) -> CodePaths:
 def declared_paths(given: object, name: str, file: Path) -> Path | list[list[str]] | CodePaths:
     """Return the file of a hierarchy, its paths from each value to the root, or those of codes.
 
-    `file`: the schema, to whose folder names of files are relative. Raises InputError if it is no
-    file, no table of groups, of bands, or of codes.
+    `file`: the schema, to whose folder names of files are relative.
     """
     if isinstance(given, str):
         return file.parent / given
