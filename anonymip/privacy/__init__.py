@@ -1,46 +1,21 @@
 """Guarantees of a release: verification by code of its own, and attacks.
 
-This room imports nothing of the package but its exceptions. The names below load on first use.
+This room imports nothing of the package but its exceptions.
 """
 
-from __future__ import annotations
-
-import re
-from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from anonymip.privacy.attacks.corruption import Corruption as Corruption
-    from anonymip.privacy.attacks.corruption import consistency_graph as consistency_graph
-    from anonymip.privacy.attacks.corruption import measure_corruption as measure_corruption
-    from anonymip.privacy.attacks.joined import JoinedCandidates as JoinedCandidates
-    from anonymip.privacy.attacks.joined import joined_candidates as joined_candidates
-    from anonymip.privacy.attacks.probabilities import MatchProbabilities as MatchProbabilities
-    from anonymip.privacy.attacks.probabilities import match_probabilities as match_probabilities
-    from anonymip.privacy.disclosure import DisclosureRisk as DisclosureRisk
-    from anonymip.privacy.disclosure import TableRisk as TableRisk
-    from anonymip.privacy.graph.consistency import MatchGraph as MatchGraph
-    from anonymip.privacy.measuring import risk as risk
-    from anonymip.privacy.reading.published import PublishedTable as PublishedTable
-    from anonymip.privacy.reading.published import read_release as read_release
-    from anonymip.privacy.reading.release_manifest import is_table_of as is_table_of
-    from anonymip.privacy.verification import Verification as Verification
-    from anonymip.privacy.verification import verify as verify
-else:
-    _HOMES = {
-        name: module
-        for module, name in re.findall(
-            r"^ *from (\S+) import (\w+) as \2$", __loader__.get_source(__name__), re.MULTILINE
-        )
-    }
-    __all__ = list(_HOMES)
-
-    def __getattr__(name):
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(_HOMES[name]), name)
-        globals()[name] = value
-        return value
-
-    def __dir__():
-        return sorted(__all__)
+from anonymip.privacy.attacks.joined import JoinedCandidates as JoinedCandidates
+from anonymip.privacy.attacks.joined import joined_candidates as joined_candidates
+from anonymip.privacy.attacks.matches import Corruption as Corruption
+from anonymip.privacy.attacks.matches import MatchProbabilities as MatchProbabilities
+from anonymip.privacy.attacks.matches import consistency_graph as consistency_graph
+from anonymip.privacy.attacks.matches import match_probabilities as match_probabilities
+from anonymip.privacy.attacks.matches import measure_corruption as measure_corruption
+from anonymip.privacy.disclosure import DisclosureRisk as DisclosureRisk
+from anonymip.privacy.disclosure import TableRisk as TableRisk
+from anonymip.privacy.graph.consistency import MatchGraph as MatchGraph
+from anonymip.privacy.measuring import risk as risk
+from anonymip.privacy.reading.published import PublishedTable as PublishedTable
+from anonymip.privacy.reading.published import read_release as read_release
+from anonymip.privacy.reading.release_manifest import is_table_of as is_table_of
+from anonymip.privacy.verification import Verification as Verification
+from anonymip.privacy.verification import verify as verify

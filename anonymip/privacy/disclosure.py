@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from anonymip.privacy.arrays import Floats
-from anonymip.privacy.attacks.corruption import Corruption
+from anonymip.privacy.attacks.matches import Corruption
 
 
 @dataclass(frozen=True)

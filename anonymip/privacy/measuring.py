@@ -13,22 +13,21 @@ from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import hyp2f1
 
 from anonymip.errors import InputError, argument, unknown_name
 from anonymip.privacy.arrays import Floats, Ints
-from anonymip.privacy.attacks.corruption import (
+from anonymip.privacy.attacks.matches import (
     Corruption,
-    in_some_assignment,
+    linked_parts,
     matches_of,
     measure_corruption,
+    some_assignment,
 )
-from anonymip.privacy.attacks.probabilities import some_assignment
 from anonymip.privacy.checks.class_sizes import homogeneous_classes
 from anonymip.privacy.checks.units import units_by_class
 from anonymip.privacy.disclosure import DisclosureRisk, SampleRisk, Spread, TableRisk
 from anonymip.privacy.graph.consistency import MatchGraph, PublishedMatches
-from anonymip.privacy.reading.keys import KeyColumns, column_of, read_keys, weights_of
+from anonymip.privacy.reading.keys import Keys, column_of, read_keys, weights_of
 from anonymip.privacy.reading.manifest_entries import MISSING_POLICIES
 from anonymip.privacy.reading.original import (
     Inputs,
@@ -222,8 +221,8 @@ def risk(
         measured = replace(measured, weights=None, units=_units(source, unit, tokens))
         if usual is not None:
             measured.notes.append("Weights count records, and are not looked at beside units.")
-    columns = KeyColumns(kinds, mark, tokens, policy, policies)
-    before = measured.table(source, columns, people, secret)
+    each = [policies.get(name, policy) for name in kinds]
+    before = measured.table(source, read_keys(source, kinds, each, tokens, mark, people), secret)
     after, recoding = None, None
     curve: tuple[Corruption, ...] = ()
     if inputs is not None:
@@ -291,22 +290,15 @@ class _Measurement:
     notes: list[str] = field(default_factory=list)
     units: Ints | None = None
 
-    def table(
-        self,
-        source: TextTable,
-        columns: KeyColumns,
-        people: TextTable | None,
-        sensitive: Sequence[str],
-    ) -> TableRisk:
+    def table(self, source: TextTable, keys: Keys, sensitive: Sequence[str]) -> TableRisk:
         """Measure a table as it was given."""
-        keys = read_keys(source, columns, people)
         if len(keys.rows) < source.rows:
             count = source.rows - len(keys.rows)
             self.notes.append(f"{count} records with missing quasi-identifiers are left out.")
         elif keys.has_missing:
             self.notes.append("A missing quasi-identifier counts as a value of its own.")
         persons = None
-        if people is not None:
+        if keys.others is not None:
             size = int(max(keys.labels.max(), keys.others.max(initial=0))) + 1
             alive = np.bincount(keys.others, minlength=size)
             short = np.bincount(keys.labels, minlength=size) > alive
@@ -382,7 +374,7 @@ class _Measurement:
         persons: Ints | None,
     ) -> TableRisk:
         """Measure a release whose rows have sets of their own, by the matches of its records."""
-        real = in_some_assignment(graph, some_assignment(graph))
+        real = linked_parts(graph, some_assignment(graph))[1]
         records, rows = graph.records[real], graph.rows[real]
         homogeneous: dict[str, tuple[int | None, int]] = {}
         for name in inputs.manifest.sensitive:
@@ -545,6 +537,9 @@ def individual_risk(sample: ArrayLike, population: ArrayLike) -> Floats:
     .. [2] L. Franconi, S. Polettini: Individual Risk Estimation in mu-Argus: A Review, Privacy in
        Statistical Databases 2004, LNCS 3050, pp. 262-272.
     """
+    # Loads for a tenth of a second, which verification does not need.
+    from scipy.special import hyp2f1
+
     f = np.asarray(sample, np.float64)
     p = match_share(sample, population)
     mean = np.empty(len(f))

@@ -27,7 +27,13 @@ from anonymip.privacy.arrays import Floats, Ints
 from anonymip.privacy.checks.loss_claims import is_ncp, optimality_problems, relative_gap
 from anonymip.privacy.reading.cell_grammar import CellError
 from anonymip.privacy.reading.hierarchies import Paths
-from anonymip.privacy.reading.manifest_entries import Column, is_number, refuse
+from anonymip.privacy.reading.manifest_entries import (
+    Column,
+    count_of,
+    is_number,
+    refuse,
+    value_of,
+)
 from anonymip.privacy.reading.original import Schema, missing_in, read_schema
 from anonymip.privacy.reading.release_manifest import Manifest, read_manifest
 from anonymip.privacy.reading.stored_files import (
@@ -92,9 +98,8 @@ def verify_parts(
     with ExitStack() as stack:
         if scratch is None:
             scratch = stack.enter_context(tempfile.TemporaryDirectory())
-        common = _Common(
-            document, cuts, str(scratch), schema, separator, encoding, decimal, hierarchies, k
-        )
+        how = {"schema": schema, "k": k, "decimal": decimal, "hierarchies": hierarchies}
+        common = _Common(document, cuts, str(scratch), separator, encoding, how)
         pieces = pieces_of(str(original))
         numbered = [*enumerate(pieces)]
         sent: list[_Sent] = run(_send, numbered, common, "reading the original")
@@ -147,11 +152,9 @@ def _parts(
         if entry["file"] != f"part-{number:05}.parquet":
             refuse("parts.files", "names files otherwise than part-00000.parquet and so on")
         for key in ("n", "missing"):
-            if isinstance(entry[key], bool) or not isinstance(entry[key], int) or entry[key] < 0:
-                refuse(f"parts.files.{key}", "is not a number of rows")
+            count_of(entry, key, "parts.files.")
         for key in ("objective", "ncp"):
-            if not is_number(entry[key]):
-                refuse(f"parts.files.{key}", "is not a number")
+            value_of(entry, key, float, "parts.files.")
     names = {column.name for column in claims.quasi_identifiers}
     seen: list[int] = []
 
@@ -180,12 +183,9 @@ class _Common:
     document: Mapping[str, Any]
     cuts: _Cut | int
     scratch: str
-    schema: str | Path | None
     separator: str | None
     encoding: str | None
-    decimal: str | None
-    hierarchies: Mapping[str, Paths] | None
-    k: int | None
+    how: Mapping[str, Any]  # further arguments of `verify`
     domains: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -213,7 +213,10 @@ def _send(number: int, piece: Piece, common: _Common, **_: Any) -> _Sent:
     import pyarrow as pa
     from pyarrow import parquet
 
-    claims, known = read_manifest(common.document, ""), read_schema(common.schema) or Schema()
+    claims, known = (
+        read_manifest(common.document, ""),
+        read_schema(common.how["schema"]) or Schema(),
+    )
     file, groups, said = piece
     if groups is None:
         frame = _text_frame(file, claims, known, common)
@@ -230,7 +233,7 @@ def _send(number: int, piece: Piece, common: _Common, **_: Any) -> _Sent:
             table = table.append_column(name, pa.repeat(pa.scalar(value), table.num_rows))
     columns = _identifiers(table, file, claims)
     tokens = claims.table.tokens if known.tokens is None else known.tokens
-    mark = common.decimal or known.decimal or claims.table.decimal
+    mark = common.how["decimal"] or known.decimal or claims.table.decimal
     absent = {name: missing_in(column, tokens) for name, column in columns.items()}
     gone = np.zeros(table.num_rows, np.bool_)
     for column in claims.quasi_identifiers:
@@ -372,15 +375,7 @@ def _verify_part(
     with file_here(folder, entry["file"]) as file:
         if file is None:
             return "is not there"
-        return verify(
-            records,
-            file,
-            manifest,
-            schema=common.schema,
-            k=common.k,
-            decimal=common.decimal,
-            hierarchies=common.hierarchies,
-        )
+        return verify(records, file, manifest, **common.how)
 
 
 def _whole_problems(

@@ -17,7 +17,6 @@ from anonymip.errors import InputError, gap_text
 from anonymip.privacy.checks import (
     class_sizes,
     covers,
-    declarations,
     loss_claims,
     mask_checks,
     promises,
@@ -28,7 +27,13 @@ from anonymip.privacy.checks import (
 from anonymip.privacy.graph.consistency import PublishedMatches
 from anonymip.privacy.reading.hierarchies import Nodes, Paths
 from anonymip.privacy.reading.keys import weights_of
-from anonymip.privacy.reading.original import Inputs, Original, domain_problems, read_inputs
+from anonymip.privacy.reading.original import (
+    Inputs,
+    Original,
+    domain_problems,
+    read_inputs,
+    schema_finding,
+)
 from anonymip.privacy.reading.published import (
     PublishedTable,
     baggage_problems,
@@ -311,7 +316,7 @@ def _check_declarations(findings: _Findings, inputs: Inputs) -> None:
         lacking = " and no ".join(manifest.unsaid)
         read_as = " and ".join(UNSAID[key] for key in manifest.unsaid)
         findings.note(f"Not said: the manifest has no {lacking}: {read_as}.")
-    findings.note(*declarations.schema_finding(manifest, inputs.schema, inputs.records))
+    findings.note(*schema_finding(manifest, inputs.schema, inputs.records))
 
 
 def _check_release(findings: _Findings, table: TextTable, inputs: Inputs) -> None:

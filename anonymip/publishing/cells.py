@@ -9,16 +9,15 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anonymip.assignments import Description
 from anonymip.instances import Attribute
 from anonymip.instances.columns import is_number_text
-from anonymip.runtime.arrays import Ints
 from anonymip.solution import Solution
 
 _STAR = "*"
@@ -47,11 +46,7 @@ def published_columns(solution: Solution, a: int, layout: str) -> dict[str, Any]
     else:
         _, firsts, inverse = np.unique(classes.labels, return_index=True, return_inverse=True)
     cells = solution.description
-    if attribute.publish == "range":
-        # Classes are many, and a cover has a set for each row: of ranges there are far fewer.
-        firsts, inverse = _distinct_ranges(cells, a, firsts, inverse.ravel())
     starred = cells.suppressed[firsts, a]
-
     mark = microdata.table.decimal
 
     def spread(texts: Sequence[str]) -> NDArray[np.object_]:
@@ -68,6 +63,8 @@ def published_columns(solution: Solution, a: int, layout: str) -> dict[str, Any]
         ends = list(zip(lower.tolist(), upper.tolist(), starred.tolist(), strict=True))
         beyond, label = microdata.beyond[a], microdata.table.label
 
+        # Classes are many, and a cover has a set for each row: of ranges there are far fewer.
+        @cache
         def written(lower: float, upper: float, gone: bool) -> tuple[str, ...]:
             """Return a cell, of two columns its ends; one that is not shown has none."""
             if gone or upper == beyond:
@@ -89,34 +86,20 @@ def published_columns(solution: Solution, a: int, layout: str) -> dict[str, Any]
     return {attribute.name: spread([write(level[cells.members.of(i, a)]) for i in firsts.tolist()])}
 
 
-def _distinct_ranges(cells: Description, a: int, firsts: Ints, inverse: Ints) -> tuple[Ints, Ints]:
-    """Return of each range of an attribute one record that shows it, and which each record shows.
+def number_ends(frame: pd.DataFrame, columns: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
+    """Return the ends of numeric ranges in the layout "columns", and which are whole numbers.
 
-    `firsts`: a record of each class. `inverse`: (n,) the class of each record.
+    They are found by their places: names may have an apostrophe in front. `columns`: what the
+    manifest says of them.
     """
-    ends = [cells.lower[firsts, a] + 0.0, cells.upper[firsts, a] + 0.0]
-    codes = [pd.factorize(one, use_na_sentinel=False)[0] for one in ends]
-    shown = codes[0] * (int(codes[1].max(initial=0)) + 1) + codes[1]
-    shown = 2 * shown + cells.suppressed[firsts, a]
-    range_of, ranges = pd.factorize(shown)
-    first = np.empty(len(ranges), np.int64)
-    first[range_of[::-1]] = np.arange(len(firsts))[::-1]
-    return firsts[first], range_of[inverse]
-
-
-def end_places(columns: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the places of the ends of numeric ranges among the columns of the layout "columns".
-
-    `columns`: what the manifest says of them.
-    """
-    places: list[int] = []
-    width = 0
+    names = iter(map(str, frame.columns))
+    ends: dict[str, bool] = {}
     for column in columns:
         is_range = column.get("publish") == "range"
+        shown = [next(names) for _ in range(1 + is_range)]
         if is_range and column["kind"] == "numeric":
-            places += [width, width + 1]
-        width += 1 + is_range
-    return places
+            ends |= dict.fromkeys(shown, bool(column["integer"]))
+    return ends
 
 
 def as_numbers(column: pd.Series, mark: str, *, whole: bool) -> pd.Series:

@@ -38,10 +38,9 @@ def read_back(
     """Refuse a release that fails its verification, breaks a limit, or publishes another loss.
 
     An objective of the members tier looks at original values that no release shows; its loss is
-    computed again from the assignment. `table, manifest`: the release, in files or in memory.
-    `original`: file or frame to verify against; None means the table that was solved. `records`:
-    (rows,) the record whose untouched values each row shows, by which units are counted and
-    pseudonyms held against ids.
+    computed again from the assignment. `original`: to verify against; None means the table that was
+    solved. `records`: (rows,) the record whose untouched values each row shows, by which units are
+    counted and pseudonyms held against ids.
     """
     problem, trees = solution.problem, hierarchy_paths(solution.problem.microdata)
     form = problem.microdata.table

@@ -1,9 +1,7 @@
 """Dominance: one release of a table says more than another in every cell, whatever the loss.
 
-References
-----------
-.. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy Preserving
-   Data Publishing, SIGMOD 2010, Definition 3.
+W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy Preserving Data
+Publishing, SIGMOD 2010, Definition 3.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ import numpy as np
 from anonymip.assignments import CellSets
 from anonymip.errors import InputError
 from anonymip.instances import Microdata
-from anonymip.runtime.arrays import Flags, Ints
+from anonymip.runtime.arrays import Flags
 from anonymip.solution import Solution
 
 
@@ -21,7 +19,7 @@ def dominates(better: Solution, worse: Solution) -> bool:
     """Return whether one solution preserves a better utility than another.
 
     What it publishes for each record lies within what the other one publishes for it, in every
-    attribute, and somewhere says more [1]_. Then no monotone loss ranks it behind the other. Two
+    attribute, and somewhere says more. Then no monotone loss ranks it behind the other. Two
     solutions of which neither dominates the other can be equal, or each be better somewhere.
 
     Raises
@@ -36,8 +34,7 @@ def within(one: Solution, other: Solution) -> Flags:
     """Return (n, m) whether the cells of one solution lie within those of another.
 
     Ranges, sets and nodes are compared as the sets of values that they cover; a star covers
-    everything. Complexity: O(n m) for ranges and nodes; sets are sorted. Raises InputError if they
-    are no solutions of the same table.
+    everything. Complexity: O(n m), times the size of sets.
     """
     microdata = one.problem.microdata
     _refuse_other_table(microdata, other.problem.microdata)
@@ -53,7 +50,7 @@ def within(one: Solution, other: Solution) -> Flags:
             inside[:, a] = outer.lower[:, a] <= inner.lower[:, a]
             inside[:, a] &= inner.upper[:, a] <= outer.upper[:, a]
         else:
-            inside[:, a] = _subsets(inner.members, outer.members, a, len(microdata.levels[a]))
+            inside[:, a] = _subsets(inner.members, outer.members, a)
     inside[inner.suppressed] = False
     inside[outer.suppressed] = True
     return inside
@@ -74,19 +71,9 @@ def _refuse_other_table(one: Microdata, other: Microdata) -> None:
         )
 
 
-def _subsets(inner: CellSets, outer: CellSets, a: int, width: int) -> Flags:
+def _subsets(inner: CellSets, outer: CellSets, a: int) -> Flags:
     """Return (n,) whether the set of each record lies within the other one."""
-    keys = _keys(inner, a, width)
-    missing = ~np.isin(keys, _keys(outer, a, width))
-    inside = np.ones(len(inner.start), np.bool_)
-    inside[keys[missing] // width] = False
-    return inside
-
-
-def _keys(cells: CellSets, a: int, width: int) -> Ints:
-    """Return a number for each record and each value in its set."""
-    start, count = cells.start[:, a], cells.count[:, a]
-    first = np.cumsum(count) - count
-    place = np.arange(count.sum()) + np.repeat(start - first, count)
-    keys: Ints = np.repeat(np.arange(len(start)), count) * width + cells.codes[place]
-    return keys
+    places = [side[:, a] for sets in (inner, outer) for side in (sets.start, sets.stop)]
+    _, first, number = np.unique(places, axis=1, return_index=True, return_inverse=True)
+    inside = [{*inner.of(i, a).tolist()} <= {*outer.of(i, a).tolist()} for i in first.tolist()]
+    return np.array(inside, np.bool_)[number.ravel()]

@@ -24,7 +24,6 @@ from anonymip.graphs import (
 )
 from anonymip.graphs.matchings import ring_successors
 from anonymip.problem import Problem
-from anonymip.recodings import Diversity
 from anonymip.recodings.rules.diversity import RowsOfRecords, lacking_records
 from anonymip.runtime.arrays import Flags, Ints
 from anonymip.runtime.budget import Budget
@@ -64,9 +63,8 @@ def draw_diverse(problem: Problem, cover: Cover, rng: np.random.Generator) -> In
     they do, else changed until they do, else the k shifts of a ring. One of them, drawn before, is
     published, so each of the k identities of a row is the true one with probability 1/k. Where no
     such cut is found, and where the cover is not regular, single assignments are drawn and changed
-    until one keeps the diversity. `problem`: with a diversity. `cover`: every record lies in its
-    own set, and all sets are diverse. `rng`: source of randomness. Returns: (n,) original record of
-    each published one.
+    until one keeps the diversity. `cover`: every record lies in its own set, and all sets are
+    diverse. Returns: (n,) original record of each published one.
 
     Who knows one true match of a ring that is published along a shift, and that it is one, knows
     the others. ``docs/diversity.md`` states the criterion, its reasons and its limits.
@@ -74,9 +72,7 @@ def draw_diverse(problem: Problem, cover: Cover, rng: np.random.Generator) -> In
     .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
        Preserving Data Publishing, SIGMOD 2010, Section 6.
     """
-    diversity = problem.diversity
-    assert diversity is not None
-    drawing = _Drawing(diversity, problem.microdata.sensitive_codes, cover, rng)
+    drawing = _Drawing(problem, cover, rng)
     if drawing.degree is not None:
         drawing.permute_classes()
         drawing.attempt(drawing.disjoint, EFFORT.redrawn)
@@ -86,7 +82,7 @@ def draw_diverse(problem: Problem, cover: Cover, rng: np.random.Generator) -> In
     if drawing.open.any():
         raise NoSolution(
             f"no assignment is found in which the rows that record {int(drawing.open.argmax())} "
-            f"can be show sensitive values with the {diversity}",
+            f"can be show sensitive values with the {problem.diversity}",
             remedy="Use ring or nh, or equivalence classes, or ask for a larger k",
         )
     return drawing.matching
@@ -95,15 +91,10 @@ def draw_diverse(problem: Problem, cover: Cover, rng: np.random.Generator) -> In
 class _Drawing:
     """The assignment of the parts that are done, and the records whose part is open."""
 
-    def __init__(
-        self,
-        diversity: Diversity,
-        sensitive: NDArray[np.integer],
-        cover: Cover,
-        rng: np.random.Generator,
-    ) -> None:
-        self._diversity = diversity
-        self._sensitive = sensitive
+    def __init__(self, problem: Problem, cover: Cover, rng: np.random.Generator) -> None:
+        assert problem.diversity is not None
+        self._diversity = problem.diversity
+        self._sensitive = problem.microdata.sensitive_codes
         # Without the matches that lie in no assignment.
         kept = effective_matches(cover)
         sizes = np.bincount(cover.owners[kept], minlength=cover.n)
@@ -154,9 +145,46 @@ class _Drawing:
         return random_matchings(cover, self.degree, self._rng).astype(np.int64)
 
     def changed(self, records: Ints, cover: Cover) -> Ints:
-        """Return the last matchings, changed until all are diverse, or no hope is left."""
+        """Return the last matchings, changed until all are diverse, or no hope is left.
+
+        They are disjoint, and stay so: two matchings exchange the matches of an alternating cycle,
+        a Kempe change of the edge colouring that disjoint matchings are. In a single one rows hand
+        on their records in a circle, mostly of two rows. Changes that make it worse are taken now
+        and then. Complexity: O(c k^2) for each exchange along a cycle of c rows, of which there are
+        up to 30 n k.
+        """
         sensitive = self._sensitive[records]
-        return exchanged(self._diversity, sensitive, cover, self._last, self._rng)
+        given = self._last.astype(np.int64, order="C")
+        count, n = given.shape
+        rows, (numerator, denominator) = RowsOfRecords.of(cover), self._diversity.ratio
+        view = View(
+            cover.start,
+            cover.members.astype(np.int64),
+            rows.start,
+            rows.rows,
+            np.ascontiguousarray(sensitive, np.int64),
+            rows.sizes * denominator // numerator,
+            int(self._diversity.distinct),
+            int(sensitive.max()) + 1,
+        )
+        taker = np.empty_like(given)
+        np.put_along_axis(taker, given, np.broadcast_to(np.arange(n), given.shape), axis=1)
+        numbers = np.zeros(5, np.int64)
+        numbers[LISTED_BEFORE] = 2 * count * n  # the first round has none to be compared with
+        sizes = {"count": count, "n": n, "values": view.values, "longest": EFFORT.longest}
+        tally = Tally.of_sizes(**sizes, numbers=numbers)
+        tally.touched[:] = np.arange(n)
+        for number in range(count):
+            recount(view, tally, given[number], number, n)
+        a_round = max(given.size, EFFORT.round_at_least)
+        total = EFFORT.rounds * a_round
+        limits = (total, a_round, EFFORT.little, EFFORT.for_little, EFFORT.temperature)
+
+        def step(amount: int) -> int:
+            return int(_exchange_step(view, tally, given, taker, self._rng, amount, *limits))
+
+        run_in_steps(step, total, Budget(), "drawing a diverse assignment", first=1000)
+        return given
 
     def single(self, records: Ints, cover: Cover) -> Ints:
         """Return one matching, changed likewise."""
@@ -313,55 +341,6 @@ def recount(view: View, tally: Tally, given: Ints, number: int, touched: int) ->
         grown += lack - tally.lacks[pair]
         _note(tally, pair, lack)
     return grown
-
-
-def exchanged(
-    diversity: Diversity,
-    sensitive: NDArray[np.integer],
-    cover: Cover,
-    matchings: NDArray[np.integer],
-    rng: np.random.Generator,
-) -> Ints:
-    """Return disjoint matchings of the same edges in which fewer records lack diversity, or none.
-
-    Two matchings exchange the matches of an alternating cycle: a Kempe change of the edge colouring
-    that disjoint matchings are. In a single one rows hand on their records in a circle, mostly of
-    two rows. Changes that make it worse are taken now and then. `diversity, sensitive`: what is
-    asked for, and (n, columns) codes of the originals. `cover`: its edges. `matchings`: (count, n)
-    originals of the published records in disjoint perfect matchings. `rng`: source of randomness.
-    Complexity: O(c k^2) for each exchange along a cycle of c rows, of which there are up to 30 n k.
-    """
-    given = matchings.astype(np.int64, order="C")
-    count, n = given.shape
-    rows, (numerator, denominator) = RowsOfRecords.of(cover), diversity.ratio
-    view = View(
-        cover.start,
-        cover.members.astype(np.int64),
-        rows.start,
-        rows.rows,
-        np.ascontiguousarray(sensitive, np.int64),
-        rows.sizes * denominator // numerator,
-        int(diversity.distinct),
-        int(sensitive.max()) + 1,
-    )
-    taker = np.empty_like(given)
-    np.put_along_axis(taker, given, np.broadcast_to(np.arange(n), given.shape), axis=1)
-    numbers = np.zeros(5, np.int64)
-    numbers[LISTED_BEFORE] = 2 * count * n  # the first round has none to be compared with
-    sizes = {"count": count, "n": n, "values": view.values, "longest": EFFORT.longest}
-    tally = Tally.of_sizes(**sizes, numbers=numbers)
-    tally.touched[:] = np.arange(n)
-    for number in range(count):
-        recount(view, tally, given[number], number, n)
-    a_round = max(given.size, EFFORT.round_at_least)
-    total = EFFORT.rounds * a_round
-    limits = (EFFORT.little, EFFORT.for_little, EFFORT.temperature)
-
-    def step(amount: int) -> int:
-        return int(_exchange_step(view, tally, given, taker, rng, amount, total, a_round, *limits))
-
-    run_in_steps(step, total, Budget(), "drawing a diverse assignment", first=1000)
-    return given
 
 
 @kernel

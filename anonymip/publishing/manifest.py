@@ -85,11 +85,9 @@ def make_manifest(
 ) -> dict[str, Any]:
     """Return the manifest of a release that is not yet verified.
 
-    `columns`: entries for the published columns. `layout, keep_order, suppressed`: as in
-    :func:`anonymip.publish`. `is_seeded`: whether the caller gave the source of randomness.
-    `formulas_escaped`: whether cells that a spreadsheet would run have an apostrophe in front.
-    `homogeneous`: how many classes share a sensitive value; None of a cover. `weighted`: the gcp by
-    sampling weights; None without.
+    `columns`: entries for the published columns. `is_seeded`: whether the caller gave the source of
+    randomness. `homogeneous`: how many classes share a sensitive value; None of a cover.
+    `weighted`: the gcp by sampling weights; None without.
     """
     problem, table = solution.problem, solution.problem.microdata.table
     value, bound = _published_value(solution), _published_bound(solution)

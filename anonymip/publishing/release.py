@@ -37,7 +37,7 @@ from anonymip.publishing.cells import (
     as_texts,
     by_content_order,
     end_names,
-    end_places,
+    number_ends,
     published_columns,
     untouched_column,
 )
@@ -154,7 +154,7 @@ class Release:
         ending, form, frame = table.suffix.lower(), self.manifest["table"], self.table
         if ending in _TEXT and form["layout"] == "columns":
             mark = form.get("decimal", ".")
-            ends = [str(frame.columns[place]) for place in end_places(self.manifest["columns"])]
+            ends = number_ends(frame, self.manifest["columns"])
             frame = frame.assign(**{name: as_texts(frame[name], mark) for name in ends})
         _write(frame, new_table, ending, form["separator"], form["encoding"])
         promised = self.manifest if self.verified else as_verified(self.manifest)
@@ -401,7 +401,9 @@ def publish(
     for caution in cautions:
         warnings.warn(caution, ReleaseWarning, stacklevel=2)
     if layout == "columns":
-        frame = _with_numbers(frame, described, microdata.table.decimal)
+        ends, mark = number_ends(frame, described), microdata.table.decimal
+        numbers = {name: as_numbers(frame[name], mark, whole=w) for name, w in ends.items()}
+        frame = frame.assign(**numbers)
     kind = microdata.kind
     return Release(
         frame if kind is None else kind.give_back(frame, tuple(roles)),
@@ -422,17 +424,6 @@ def publish(
     )
 
 
-def _with_numbers(
-    frame: pd.DataFrame, described: Sequence[dict[str, Any]], mark: str
-) -> pd.DataFrame:
-    """Return a table of the layout "columns" with numbers in the ends of numeric ranges."""
-    ends = [str(frame.columns[place]) for place in end_places(described)]
-    ranges = [one for one in described if one.get("publish") == "range"]
-    whole = [one["integer"] for one in ranges if one["kind"] == "numeric"]
-    numbers = {n: as_numbers(frame[n], mark, whole=whole[at // 2]) for at, n in enumerate(ends)}
-    return frame.assign(**numbers)
-
-
 def refuse_unpublishable(
     problem: Problem,
     *,
@@ -443,11 +434,8 @@ def refuse_unpublishable(
 ) -> None:
     """Refuse before any work what no release of a problem could be published as.
 
-    `problem`: what is asked. `layout, suppressed`: as :func:`publish` takes them.
-    `most_suppressed`: as :func:`anonymip.anonymize` takes it. `path`: where the table is to be
-    written; None for nowhere. Raises InputError if layout, choice, limit or ending is none, columns
-    could not be written, the recoding says not as what it is verified, or the loss could reveal a
-    domain that was observed.
+    Arguments are as :func:`publish` and :func:`anonymip.anonymize` take them. `path`: where the
+    table is to be written; None for nowhere.
     """
     microdata, recoding = problem.microdata, problem.recoding
     refuse_layout(microdata, layout)

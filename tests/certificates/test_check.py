@@ -32,8 +32,8 @@ from anonymip import (
 )
 from anonymip.certificates import ColumnPool, CutDual, DualProof
 from anonymip.certificates.check import Duals, Rejected, Table, check, main, search, sentence
+from anonymip.certificates.dual_proof import finer_scale, whole_duals
 from anonymip.certificates.exact_loss import exact_problem, simple_fraction, uncertifiable
-from anonymip.certificates.rounding import finer_scale, whole_duals
 from anonymip.objectives.language import tables as language_tables
 from tests.brute_force import Column
 from tests.profiles import thorough

@@ -55,7 +55,7 @@ def test_losses_of_parts_are_finite_numbers(people: Path, tmp_path: Path) -> Non
     entry = json.loads(manifest.read_text("utf-8"))
     entry["parts"]["files"][0]["ncp"] = "HERE"
     manifest.write_text(json.dumps(entry).replace('"HERE"', "1e999"), encoding="utf-8")
-    with pytest.raises(InputError, match=r"parts\.files\.ncp.* is not a number"):
+    with pytest.raises(InputError, match=r"parts\.files\.ncp.* is not a finite number"):
         verify_parts(people, folder, k=5)
 
 

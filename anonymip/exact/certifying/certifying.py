@@ -25,9 +25,8 @@ from anonymip.assignments import Classes, Cover
 from anonymip.bounds.combinatorial import squared_error_terms
 from anonymip.bounds.ladder import ladder_bound
 from anonymip.certificates.check import Duals, Rejected, Table, check, search
-from anonymip.certificates.dual_proof import DualProof
+from anonymip.certificates.dual_proof import DualProof, finer_scale, lowered, whole_duals
 from anonymip.certificates.exact_loss import exact_problem, rules_of, without_rules
-from anonymip.certificates.rounding import finer_scale, lowered, whole_duals
 from anonymip.enumeration.pricing import CutDuals
 from anonymip.enumeration.squared_errors import are_priced, pricing_of
 from anonymip.errors import AnonymipError, InputError, NoSolution

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array, vstack
 
 from anonymip.certificates.check import Duals, Table
-from anonymip.certificates.rounding import lowered, whole_duals
+from anonymip.certificates.dual_proof import lowered, whole_duals
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, coefficients, right_sides
 from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget

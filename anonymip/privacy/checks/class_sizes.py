@@ -134,9 +134,8 @@ def homogeneous_finding(
 ) -> tuple[str, list[str]]:
     """Return what is counted of classes that share a sensitive value, and where claims differ.
 
-    `labels`: (n,) class of each row: rows that look alike, also those of stars only. `sensitive`:
-    the columns by name, n values each. `claimed`: what the manifest counts; it need not count any.
-    Complexity: O(n) for each column.
+    `labels`: (n,) class of each row: rows that look alike, also those of stars only. Complexity:
+    O(n) for each column.
     """
     found = {
         name: homogeneous_classes(labels, distinct(column.texts)[1])

@@ -19,7 +19,7 @@ from itertools import combinations
 import numpy as np
 
 from anonymip.privacy.arrays import Flags, Ints
-from anonymip.privacy.graph.consistency import WORK, PublishedMatches, places_in_runs
+from anonymip.privacy.graph.consistency import WORK, Pairs, PublishedMatches, places_in_runs
 from anonymip.privacy.graph.regularity import Deficiency, GraphPart, disjoint_assignments
 from anonymip.privacy.reading.manifest_entries import Diversity
 from anonymip.privacy.reading.original import Original
@@ -210,10 +210,8 @@ def cover_diversity_problems(
 ) -> list[str]:
     """Return a sentence for each sensitive column whose values are not diverse among matches.
 
-    `published, original`: tables of the same number of rows. `promised`: the diversity; with
-    `matches`, the number K of rows that a record is equally likely to be. `sensitive`: names of the
-    sensitive columns. `k`: the claimed number of matches. Complexity: for each column that of a
-    maximum flow over the matches, and of finding those that are effective.
+    Both tables have as many rows. `k`: the claimed number of matches. Complexity: for each column
+    that of a maximum flow over the matches, and of finding those that are effective.
     """
     if not sensitive:
         return ["The manifest promises a diversity, but names no sensitive column."]
@@ -250,7 +248,7 @@ def _without_diverse_matches(
     # Rounded down in whole numbers: l is a fraction.
     most = min(int(matches // promised.l), matches - promised.distinct + 1)
     values = before[graph.first_records], after[graph.first_rows]
-    short = _DiversePart(graph, *values, matches, most).lacking(matches)
+    short = _DiversePart(graph, values, matches, most).lacking(matches)
     return int(graph.first_records[short[0]]) if len(short) else None
 
 
@@ -303,21 +301,14 @@ def _has_share(rows: Ints, l: Fraction, k: int) -> bool:  # noqa: E741
 class _DiversePart(GraphPart):
     """A part of a consistency graph through which diverse matches flow.
 
-    `graph`: its types share their sensitive value. `record_values, row_values`: (a,) and (b,) the
-    value of each type. `matches`: matches that each record and each row needs. `most`: of them,
+    `graph`: its types share their sensitive value. `values`: (a,) and (b,) the value of each type
+    of records and of rows. `matches`: matches that each record and each row needs. `most`: of them,
     with the same value.
     """
 
-    def __init__(
-        self,
-        graph: PublishedMatches,
-        record_values: Ints,
-        row_values: Ints,
-        matches: int,
-        most: int,
-    ) -> None:
+    def __init__(self, graph: PublishedMatches, values: Pairs, matches: int, most: int) -> None:
         super().__init__(graph, matches)
-        self.record_values, self.row_values, self.most = record_values, row_values, most
+        (self.record_values, self.row_values), self.most = values, most
 
     def _set_gates(self, k: int) -> None:
         """Count the gates: one of a record and a published value, one of a row and a value.

@@ -75,8 +75,7 @@ def level_problems(
 
     Level 0 is the exact value. Level l of a hierarchical column is the l-th label behind the value
     on its path, or the root where the path is shorter; of other columns level 1 is a star.
-    `levels`: by column, as the manifest declares. `hierarchies`: by column. `exempt`: (n,) rows
-    that were suppressed as a whole.
+    `exempt`: (n,) rows that were suppressed as a whole.
     """
     problems: list[str] = []
     for attribute, column in enumerate(published.columns):
@@ -108,8 +107,8 @@ def recoded_problems(
     """Return whether more rows than records look as the levels make a record look.
 
     A short path ends in the root, so that the root is on several levels: only the original says
-    whether a cell is on the declared one for its record. `levels, hierarchies`: by column.
-    `exempt`: (n,) rows that were suppressed as a whole. Complexity: O(m n log n).
+    whether a cell is on the declared one for its record. `exempt`: (n,) rows that were suppressed
+    as a whole. Complexity: O(m n log n).
     """
     rows = np.flatnonzero(~exempt)
     pairs: list[tuple[Ints, Ints]] = []

@@ -27,10 +27,9 @@ def diversity_problems(
 ) -> list[str]:
     """Return a sentence for each sensitive column with a class that is not diverse.
 
-    Rows of stars only are one class: who finds a person in no other looks among them. `published`:
-    the release; its sensitive columns are as in the original. `original`: the records, with whose
-    values those of a class are compared, where they have to be close. `sensitive`: names of the
-    sensitive columns. Complexity: O(n log n) for each column.
+    Rows of stars only are one class: who finds a person in no other looks among them. Where values
+    have to be close, those of a class are compared with those of the original. Complexity: O(n log
+    n) for each column.
     """
     if not sensitive:
         return ["The manifest promises a diversity, but names no sensitive column."]

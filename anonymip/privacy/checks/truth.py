@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from anonymip.privacy.arrays import Ints
-from anonymip.privacy.graph.consistency import (
-    WORK,
-    Containment,
-    PublishedMatches,
-    containments_of,
-)
+from anonymip.privacy.graph.consistency import WORK, PublishedMatches, containments_of
 from anonymip.privacy.graph.regularity import GraphPart
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import (
@@ -56,12 +49,11 @@ def truth_problems(
     whether sensitive and kept values follow an assignment of their own: then only the cells of row
     i are tied to record i.
     """
-    containments = containments_of(published, original)
     untouched = original.paired(published.untouched)
     if in_order:
         tied = {} if is_cover else untouched
         check = _row_by_row if published.n == original.n else _in_turn
-        problems = check(published, original, containments, tied)
+        problems = check(published, original, tied)
         if problems or not is_cover:
             return problems
     problems = [
@@ -105,11 +97,9 @@ def truth_problems(
 
 
 def _row_by_row(
-    published: PublishedTable,
-    original: Original,
-    containments: Sequence[Containment],
-    untouched: dict[str, tuple[Ints, Ints]],
+    published: PublishedTable, original: Original, untouched: dict[str, tuple[Ints, Ints]]
 ) -> list[str]:
+    containments = containments_of(published, original)
     cells = zip(containments, original.codes.T, published.codes.T, strict=True)
     wrong = [~containment.holds(before, after) for containment, before, after in cells]
     wrong += [before != after for before, after in untouched.values()]
@@ -123,10 +113,7 @@ def _row_by_row(
 
 
 def _in_turn(
-    published: PublishedTable,
-    original: Original,
-    containments: Sequence[Containment],
-    untouched: dict[str, tuple[Ints, Ints]],
+    published: PublishedTable, original: Original, untouched: dict[str, tuple[Ints, Ints]]
 ) -> list[str]:
     """Give every row, in order, the first record behind the last one given that fits it.
 
@@ -134,6 +121,7 @@ def _in_turn(
     fewer for the rows that follow. Rows and records are compared a block at a time; complexity
     O(m n) and a block for each record that is left out.
     """
+    containments = containments_of(published, original)
     row, skipped = 0, 0
     most = original.n - published.n
     while row < published.n:

@@ -152,25 +152,6 @@ def containments_of(published: PublishedTable, original: Original) -> list[Conta
     return list(map(Containment, published.cells, original.levels))
 
 
-def log_shares(codes: Codes, containments: Sequence[Containment]) -> Floats:
-    """Return (rows,) the logarithm of the share of all records that rows of cells contain."""
-    shares = np.zeros(len(codes))
-    for attribute, containment in enumerate(containments):
-        shares += containment.log_share()[codes[:, attribute]]
-    return shares
-
-
-def matching_pairs(
-    pairs: Pairs, record_codes: Codes, row_codes: Codes, containments: Sequence[Containment]
-) -> Pairs:
-    """Return those of some pairs (record, row) in which the row contains the record."""
-    source, target = pairs
-    for attribute, containment in enumerate(containments):
-        inside = containment.holds(record_codes[source, attribute], row_codes[target, attribute])
-        source, target = source[inside], target[inside]
-    return source, target
-
-
 class BitTable:
     """All columns of a group of classes: finds the classes that contain a record.
 
@@ -325,7 +306,9 @@ class PublishedMatches:
             record_codes, record_labels
         )
         row_type, first, units = types_of(row_codes, row_labels)
-        keys = [log_shares(row_codes[first], self._containments)]
+        # The logarithms of the shares of all records that the rows contain.
+        cells = zip(self._containments, row_codes[first].T, strict=True)
+        keys = [np.sum([one.log_share()[codes] for one, codes in cells], axis=0)]
         order = np.lexsort([*keys, row_codes[first, 0]] if alike else keys)
         self.row_type = np.argsort(order)[row_type]
         self.first_rows, self.row_units = first[order], units[order]
@@ -353,14 +336,17 @@ class PublishedMatches:
     def records_of(self, rows: Ints) -> Pairs:
         """Return all matches of some types of rows."""
         found: list[Pairs] = []
+        columns = self._containments, self._record_codes.T, self._row_codes.T
         everyone = len(self._record_codes)
         at_once = max(1, WORK.values_at_once // everyone)
         for begin in range(0, len(rows), at_once):
             some = rows[begin : begin + at_once]
             source = np.tile(np.arange(everyone), len(some))
             target = np.repeat(some, everyone)
-            codes = self._record_codes, self._row_codes
-            found.append(matching_pairs((source, target), *codes, self._containments))
+            for containment, records, cells in zip(*columns, strict=True):
+                inside = containment.holds(records[source], cells[target])
+                source, target = source[inside], target[inside]
+            found.append((source, target))
         return joined_pairs(found)
 
     def graph(self) -> MatchGraph:

@@ -54,8 +54,7 @@ ANYTHING = Cell(-math.inf, math.inf)
 def read_number(text: str) -> float:
     """Return the finite decimal number that `text` spells; blanks around it do not matter.
 
-    Raises CellError if it is anything else: text, ``nan``, ``inf``, an overflow, digits with
-    underscores.
+    Anything else is none: text, ``nan``, ``inf``, an overflow, digits with underscores.
     """
     stripped = text.strip()
     if _LITERAL.fullmatch(stripped) is None or not math.isfinite(float(stripped)):
@@ -89,10 +88,7 @@ def published_number(text: str, integer: bool) -> float:
 
 
 def read_number_set(text: str, integer: bool) -> Cell:
-    """Read a cell of a numeric column that shows sets; `integer`: of whole numbers only.
-
-    Raises CellError if the cell does not follow the grammar.
-    """
+    """Read a cell of a numeric column that shows sets; `integer`: of whole numbers only."""
     if text == STAR:
         return SUPPRESSED
     members = _members(text) if text.startswith("{") else [text]
@@ -102,10 +98,7 @@ def read_number_set(text: str, integer: bool) -> Cell:
 
 
 def read_text_cell(text: str) -> Cell:
-    """Read a cell of a categorical column.
-
-    Raises CellError if the cell does not follow the grammar.
-    """
+    """Read a cell of a categorical column."""
     if text == STAR:
         return SUPPRESSED
     if text.startswith("{"):
@@ -119,8 +112,7 @@ def read_node_cell(text: str, below: Mapping[str, tuple[str, ...]] | None) -> Ce
     """Read a cell of a hierarchical column: the label of a node, or a star.
 
     A root whose label is a star has a backslash in front. `below`: the values that each node
-    covers, by label; None if the hierarchy is not known. Raises CellError if the cell does not
-    follow the grammar, or names no node.
+    covers, by label; None if the hierarchy is not known.
     """
     if text == STAR:
         return SUPPRESSED

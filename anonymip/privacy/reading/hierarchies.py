@@ -16,6 +16,9 @@ from anonymip.privacy.reading.manifest_entries import Column
 
 #: A hierarchy as it is handed over: for each value its path to the root, or the file of the paths.
 Paths = Sequence[Sequence[str]] | str | Path
+#: A rule of the paths of codes, masked from one side or cut at separators: of the codes of a
+#: column, and of what else it holds, which lies below the root.
+CodePaths = Callable[[Iterable[str], Iterable[str]], list[list[str]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +42,10 @@ class Nodes:
 
 
 def nodes_of_paths(name: str, paths: Sequence[Sequence[str]]) -> Nodes:
-    """Return the nodes of a hierarchy.
+    """Return the nodes of a hierarchy, of which each value has a path from it to the root.
 
-    `paths`: for each value the path from it to the root; a label may be repeated at consecutive
-    levels. Raises InputError if the paths are not those of one tree. Complexity: O(total length of
-    the paths), times the height for the check that they are a tree.
+    A label may be repeated at consecutive levels. Complexity: O(total length of the paths), times
+    the height for the check that they are a tree.
     """
     below: dict[str, list[str]] = {}
     above: dict[str, tuple[str, ...]] = {}
@@ -82,10 +84,9 @@ def read_nodes(
 ) -> dict[str, Nodes]:
     """Return the hierarchies of the columns that need one; that of dates is the calendar.
 
-    `columns`: the quasi-identifiers, with the domains that hold. `files`: files of hierarchies that
-    a schema names, or the paths that it writes out, by column. `given`: hierarchies handed over,
-    which go before those of the schema. `codes_of`: the values of a column, and those that are no
-    codes, for rules of codes. Raises InputError if one is missing, cannot be read or is no tree.
+    `columns`: with the domains that hold. `files`: what a schema says, by column. `given`:
+    hierarchies handed over, which go before those of the schema. `codes_of`: the values of a
+    column, and those that are no codes, for rules of codes.
     """
     found: dict[str, Nodes] = {}
     for column in columns:
@@ -102,8 +103,8 @@ def read_nodes(
                 remedy=f"Give {argument('schema', ...)}, which names its file, or in Python "
                 "hierarchies={...}, by the names of columns",
             )
-        if isinstance(source, CodePaths):
-            source = source.paths(*codes_of(column))
+        if callable(source):
+            source = source(*codes_of(column))
         source = getattr(source, "paths", source)  # of a hierarchy that a release was made with
         paths = _read_paths(Path(source), name) if isinstance(source, (str, Path)) else source
         found[name] = nodes_of_paths(name, paths)
@@ -176,41 +177,6 @@ def _refuse(name: str, reason: str) -> None:
 _MOST = 1_000_000  # most numbers of a domain in bands
 
 
-@dataclass(frozen=True)
-class CodePaths:
-    """Paths of codes, which are masked from one side or cut at separators.
-
-    `side`: ``"right"`` or ``"left"``, None where codes are cut. `keep`: characters that each level
-    shows, empty for one less a level. `separator`: what codes are cut at. `above`: what lies above
-    first parts of codes, by part. `root`: name of the whole.
-    """
-
-    side: str | None
-    keep: tuple[int, ...]
-    separator: str
-    above: Mapping[str, Sequence[str]]
-    root: str
-
-    def paths(self, codes: Iterable[str], others: Iterable[str]) -> list[list[str]]:
-        """Return the path of each code from itself to the root; others lie below the root."""
-        known = sorted(set(codes) - {"", *others})
-        return [*([code, *self._levels(code)] for code in known), *([o, self.root] for o in others)]
-
-    def _levels(self, code: str) -> Iterator[str]:
-        if self.side is not None:
-            for shown in self.keep or range(len(code) - 1, 0, -1):
-                if shown < len(code) and self.side == "right":
-                    yield code[:shown].ljust(len(code), "*")
-                elif shown < len(code):
-                    yield code[-shown:].rjust(len(code), "*")
-            yield self.root
-            return
-        parts = code.split(self.separator)
-        for number in range(max(len(parts) - 1, 1), 0, -1):
-            yield f"{self.separator.join(parts[:number])}{self.separator}*"
-        yield from self.above.get(code.partition(self.separator)[0], [self.root])
-
-
 def _code_paths(given: Mapping[str, Any], where: str, file: Path) -> CodePaths:
     side, keep, separator = given.get("mask"), given.get("keep", []), given.get("separator", "")
     right = (
@@ -225,15 +191,34 @@ def _code_paths(given: Mapping[str, Any], where: str, file: Path) -> CodePaths:
             f"{where} is no mask or separator of codes", remedy='Write {mask = "right"}'
         )
     lines = _read_paths(file.parent / str(given["above"]), "") if "above" in given else []
-    above = {line[0]: line[1:] for line in lines}
-    return CodePaths(side, tuple(keep), separator, above, str(given.get("root", "*")))
+    above, root = {line[0]: line[1:] for line in lines}, str(given.get("root", "*"))
+
+    def levels(code: str) -> Iterator[str]:
+        if side is not None:
+            # So many characters as each level shows, else one less a level.
+            for shown in keep or range(len(code) - 1, 0, -1):
+                if shown < len(code) and side == "right":
+                    yield code[:shown].ljust(len(code), "*")
+                elif shown < len(code):
+                    yield code[-shown:].rjust(len(code), "*")
+            yield root
+            return
+        parts = code.split(separator)
+        for number in range(max(len(parts) - 1, 1), 0, -1):
+            yield f"{separator.join(parts[:number])}{separator}*"
+        yield from above.get(code.partition(separator)[0], [root])
+
+    def paths(codes: Iterable[str], others: Iterable[str]) -> list[list[str]]:
+        known = sorted(set(codes) - {"", *others})
+        return [*([code, *levels(code)] for code in known), *([one, root] for one in others)]
+
+    return paths
 
 
 def declared_paths(given: object, name: str, file: Path) -> Path | list[list[str]] | CodePaths:
     """Return the file of a hierarchy, its paths from each value to the root, or those of codes.
 
-    `file`: the schema, to whose folder names of files are relative. Raises InputError if it is no
-    file, no table of groups, of bands, or of codes.
+    `file`: the schema, to whose folder names of files are relative.
     """
     if isinstance(given, str):
         return file.parent / given

@@ -19,43 +19,70 @@ from anonymip.privacy.reading.scales import EXACT, UNITS, Scale
 REMEDY = "Write the release again, or repair its manifest; docs/format.md describes it"
 
 
+#: What the value of a key is to be, by its type.
+_TYPES = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a finite number",
+}
+_MOST = 2**53  # no table has more records; sums with it stay exact
+
+
 def value_of(given: Mapping[str, Any], key: str, kind: type | None = None, where: str = "") -> Any:
     """Return the value of a key, of type `kind` unless that is None.
 
-    `where`: what stands before the key in messages, such as ``"table."``. Raises InputError if the
-    key is missing or its value of another type; true is no whole number.
+    Any number is a float, and true is none. `where`: what stands before the key in messages, such
+    as ``"table."``.
     """
     if key not in given:
         refuse(where + key, "is missing")
     value = given[key]
-    if kind is not None and (
-        not isinstance(value, kind) or (kind is int and isinstance(value, bool))
-    ):
-        refuse(where + key, f"is not of type {kind.__name__}")
-    return value
+    if kind is None:
+        return value
+    fits = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+    if not (is_number(value) if kind is float else fits):
+        refuse(where + key, f"is not {_TYPES[kind]}")
+    return float(value) if kind is float else value
+
+
+def optional(given: Mapping[str, Any], key: str, kind: type, where: str = "") -> Any:
+    """Return the value of a key that may be null or absent, else as :func:`value_of`."""
+    return None if given.get(key) is None else value_of(given, key, kind, where)
 
 
 def value_or_none(given: Mapping[str, Any], key: str, kind: type, where: str = "") -> Any:
-    """Return the value of a key that may be null, else as :func:`value_of`."""
-    return None if value_of(given, key, None, where) is None else value_of(given, key, kind, where)
+    """Return the value of a key that may be null, and has to be there."""
+    value_of(given, key, None, where)
+    return optional(given, key, kind, where)
 
 
-def number_of(given: Mapping[str, Any], key: str, where: str = "") -> float:
-    """Return the finite number of a key.
+def count_of(given: Mapping[str, Any], key: str, where: str, most: float = _MOST) -> int:
+    """Return the number of a key that counts something."""
+    number: int = value_of(given, key, int, where)
+    if number < 0:
+        refuse(where + key, "is below 0")
+    if number > most:
+        refuse(where + key, "is more than any table holds")
+    return number
 
-    Raises InputError if the key is missing or its value is none.
-    """
-    value = value_of(given, key, None, where)
-    if not is_number(value):
-        refuse(where + key, "is not a finite number")
-    return float(value)
+
+def texts_of(given: Mapping[str, Any], key: str, where: str = "") -> tuple[str, ...]:
+    """Return the texts that a key lists."""
+    listed = value_of(given, key, list, where)
+    if not all(isinstance(text, str) for text in listed):
+        refuse(where + key, "is not a list of texts")
+    return tuple(listed)
 
 
-def texts_of(given: object, key: str) -> tuple[str, ...]:
-    """Return a list of texts; raises InputError, which names the key, if it is none."""
-    if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
-        refuse(key, "is not a list of texts")
-    return tuple(given)
+def objects_of(given: Mapping[str, Any], key: str, where: str = "") -> list[dict[str, Any]]:
+    """Return the objects that a key lists."""
+    listed: list[dict[str, Any]] = value_of(given, key, list, where)
+    if not all(isinstance(entry, dict) for entry in listed):
+        refuse(where + key, "holds something that is not an object")
+    return listed
 
 
 def is_number(value: object) -> bool:
@@ -69,10 +96,7 @@ def is_number(value: object) -> bool:
 
 
 def one_of(given: Mapping[str, Any], key: str, known: Sequence[str], where: str = "") -> str:
-    """Return the text of a key, one of those known.
-
-    Raises InputError if the key is missing or its value is none of them.
-    """
+    """Return the text of a key, one of those known."""
     value = value_of(given, key, str, where)
     if value not in known:
         refuse(where + key, f"is none of {', '.join(known)}")
@@ -86,7 +110,6 @@ def refuse(key: str, reason: str) -> NoReturn:
 
 #: Keys of the manifest's object.
 LEFT_OUT_KEYS = frozenset(("suppressed", "missing", "columns", "undeclared_columns", "most"))
-_MOST = 2**53  # no table has more records; sums with it stay exact
 
 
 @dataclass(frozen=True)
@@ -103,28 +126,15 @@ class LeftOut:
     most: int | None = None
 
 
-def read_left_out(given: object) -> LeftOut:
-    """Return what a manifest says is left out; absent, every suppressed record has its row.
-
-    Raises InputError if it is no object of counts and columns.
-    """
+def read_left_out(given: Mapping[str, Any] | None) -> LeftOut:
+    """Return what a manifest says is left out; absent, every suppressed record has its row."""
     if given is None:
         return LeftOut()
-    if not isinstance(given, Mapping):
-        refuse("left_out", "is not an object")
-    texts_of(value_of(given, "columns", list, "left_out."), "left_out.columns")
-    _count(given, "undeclared_columns")
-    most = _count(given, "most") if "most" in given else None
-    return LeftOut(_count(given, "suppressed"), _count(given, "missing"), most)
-
-
-def _count(given: Mapping[str, Any], key: str) -> int:
-    number: int = value_of(given, key, int, "left_out.")
-    if number < 0:
-        refuse(f"left_out.{key}", "is below 0")
-    if number > _MOST:
-        refuse(f"left_out.{key}", "is more than any table holds")
-    return number
+    where = "left_out."
+    texts_of(given, "columns", where)
+    count_of(given, "undeclared_columns", where)
+    most = count_of(given, "most", where) if "most" in given else None
+    return LeftOut(count_of(given, "suppressed", where), count_of(given, "missing", where), most)
 
 
 @dataclass(frozen=True)
@@ -140,25 +150,20 @@ class StarCosts:
 
 
 def read_star_costs(objective: Mapping[str, Any], names: Sequence[str]) -> StarCosts | None:
-    """Return the costs of stars that an objective of a manifest charges; None for others.
-
-    Raises InputError if they are no costs of these columns.
-    """
+    """Return the costs of stars that an objective of a manifest charges; None for others."""
     if objective["name"] != "suppressions":
         return None
     costs = objective.get("costs", {})
     if not isinstance(costs, Mapping) or not set(costs) <= set(names):
         refuse("objective.costs", "is not an object of quasi-identifiers")
-    columns = {name: number_of(costs, name, "objective.costs.") for name in costs}
+    columns = {name: value_of(costs, name, float, "objective.costs.") for name in costs}
     patterns: dict[frozenset[str], float] = {}
-    listed = objective.get("pattern_costs", [])
-    if not isinstance(listed, list) or not all(isinstance(entry, Mapping) for entry in listed):
-        refuse("objective.pattern_costs", "is not a list of objects")
-    for entry in listed:
-        named = value_of(entry, "columns", list, "objective.pattern_costs.")
+    where = "objective.pattern_costs"
+    for entry in objects_of({"pattern_costs": [], **objective}, "pattern_costs", "objective."):
+        named = value_of(entry, "columns", list, f"{where}.")
         if set(entry) != {"columns", "cost"} or not all(name in names for name in named):
-            refuse("objective.pattern_costs", "holds something else than columns and their cost")
-        patterns[frozenset(named)] = number_of(entry, "cost", "objective.pattern_costs.")
+            refuse(where, "holds something else than columns and their cost")
+        patterns[frozenset(named)] = value_of(entry, "cost", float, f"{where}.")
     return StarCosts(columns, patterns)
 
 
@@ -205,14 +210,8 @@ class Column:
         return self.publish == "node"
 
 
-def read_column(entry: object) -> Column:
-    """Return a column that a manifest declares.
-
-    Raises InputError if it is no object with a name, a role and, of a quasi-identifier, a form that
-    it can have.
-    """
-    if not isinstance(entry, Mapping):
-        refuse("columns", "holds something that is not an object")
+def read_column(entry: Mapping[str, Any]) -> Column:
+    """Return a column that a manifest declares."""
     name = value_of(entry, "name", str, "columns.")
     role = one_of(entry, "role", ROLES, "columns.")
     if role == "pseudonym":
@@ -253,7 +252,7 @@ def _scale(entry: Mapping[str, Any], kind: str, integer: bool) -> Scale:
     elif "format" in declared:
         refuse("columns.format", "is for dates")
     elif "precision" in declared:
-        step = number_of(entry, "precision", "columns.")
+        step = value_of(entry, "precision", float, "columns.")
         if step <= 0 or (integer and not step.is_integer()):
             refuse("columns.precision", "is no width of steps")
         if not integer or step != 1:
@@ -271,11 +270,7 @@ def _scale(entry: Mapping[str, Any], kind: str, integer: bool) -> Scale:
 def read_domain(
     name: str, kind: str, given: object, scale: Scale
 ) -> tuple[float, float] | tuple[str, ...] | None:
-    """Return a declared domain in the form of :class:`Column`.
-
-    Raises InputError if it is not ``[lowest, highest]`` for a numeric column or dates, or a list
-    for another.
-    """
+    """Return a declared domain in the form of :class:`Column`."""
     if given is None:
         return None
     wrong = InputError(
@@ -330,43 +325,28 @@ class Mask:
         )
 
 
-def read_mask(given: object, names: Sequence[str]) -> Mask:
-    """Return the mask that a manifest declares.
-
-    Raises InputError if it is no mask of these columns.
-    """
-    if not isinstance(given, Mapping):
-        refuse("mask", "is not an object")
+def read_mask(given: Mapping[str, Any], names: Sequence[str]) -> Mask:
+    """Return the mask that a manifest declares."""
     most = given.get("suppress_at_most")
-    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 0):
-        refuse("mask.suppress_at_most", "is not a whole number of at least 0")
     patterns = given.get("patterns")
     if patterns is not None and any(rule in given for rule in _RULES):
         refuse("mask", "has patterns and rules")
     return Mask(
-        most,
+        None if most is None else count_of(given, "suppress_at_most", "mask.", math.inf),
         _columns("mask.never", given.get("never", []), names),
         _groups("mask.together", given.get("together", []), names),
         _groups("mask.at_most_one", given.get("at_most_one", []), names),
         None if patterns is None else frozenset(_groups("mask.patterns", patterns, names)),
-        _truth(given, "allow_all_stars"),
-        _truth(given, "single_use"),
+        value_of(given, "allow_all_stars", bool, "mask."),
+        value_of(given, "single_use", bool, "mask."),
     )
 
 
-def read_levels(given: object, names: Sequence[str]) -> dict[str, int]:
-    """Return the level of each column that a manifest declares.
-
-    Raises InputError if it does not give a whole number of at least 0 for each of the columns.
-    """
-    if not isinstance(given, Mapping):
-        refuse("levels", "is not an object")
+def read_levels(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, int]:
+    """Return the level of each column that a manifest declares."""
     if set(given) != set(names):
         refuse("levels", "does not name each quasi-identifier once")
-    for level in given.values():
-        if isinstance(level, bool) or not isinstance(level, int) or level < 0:
-            refuse("levels", "holds something else than whole numbers of at least 0")
-    return dict(given)
+    return {name: count_of(given, name, "levels.", math.inf) for name in given}
 
 
 def _columns(key: str, given: object, names: Sequence[str]) -> frozenset[str]:
@@ -381,13 +361,6 @@ def _groups(key: str, given: object, names: Sequence[str]) -> tuple[frozenset[st
     if not isinstance(given, list):
         refuse(key, "is not a list of lists of columns")
     return tuple(_columns(key, group, names) for group in given)
-
-
-def _truth(given: Mapping[str, Any], key: str) -> bool:
-    value = given.get(key)
-    if not isinstance(value, bool):
-        refuse(f"mask.{key}", "is missing" if value is None else "is not true or false")
-    return value
 
 
 @dataclass(frozen=True)
@@ -417,68 +390,46 @@ class Limit:
     most: float | None
 
 
-def read_diversity(given: object) -> Diversity | None:
-    """Return the diversity that a manifest promises; None if it promises none.
-
-    Raises InputError if it is no object of numbers that can be kept.
-    """
+def read_diversity(given: Mapping[str, Any] | None) -> Diversity | None:
+    """Return the diversity that a manifest promises; None if it promises none."""
     if given is None:
         return None
-    if not isinstance(given, Mapping):
-        refuse("diversity", "is not an object")
-    share = number_of(given, "l", "diversity.")
-    distinct: int = value_of(given, "distinct", int, "diversity.")
-    matches: int | None = None
-    if given.get("matches") is not None:
-        matches = value_of(given, "matches", int, "diversity.")
+    where = "diversity."
+    share, distinct = value_of(given, "l", float, where), value_of(given, "distinct", int, where)
+    matches, far = optional(given, "matches", int, where), optional(given, "t", float, where)
     if share < 1 or distinct < 1 or (matches is not None and matches < 1):
         refuse("diversity", "asks for less than nothing")
-    far = None if given.get("t") is None else number_of(given, "t", "diversity.")
     if far is not None and (not 0 <= far < 1 or matches is not None):
         refuse("diversity", "has a t that is not from 0 to below 1, or not of classes")
-    ordered = given.get("ordered", False)
-    if not isinstance(ordered, bool):
-        refuse("diversity.ordered", "is neither true nor false")
     # The nearest fraction of ordinary size is what was meant: 3.3333333333333335 is 10/3.
     return Diversity(
         Fraction(share).limit_denominator(10**6),
         distinct,
         matches,
         None if far is None else Fraction(far).limit_denominator(10**6),
-        ordered,
+        value_of({"ordered": False, **given}, "ordered", bool, where),
     )
 
 
-def read_limits(given: object, names: Sequence[str]) -> tuple[Limit, ...]:
-    """Return the limits that a manifest promises for the quasi-identifiers.
-
-    Raises InputError if it is no list of rules for these columns.
-    """
-    if given is None:
-        return ()
-    if not isinstance(given, list):
-        refuse("limits", "is not a list")
+def read_limits(document: Mapping[str, Any], names: Sequence[str]) -> tuple[Limit, ...]:
+    """Return the limits that a manifest promises for the quasi-identifiers."""
     limits = []
-    for entry in given:
-        if not isinstance(entry, Mapping):
-            refuse("limits", "holds something that is not an object")
+    for entry in objects_of(document, "limits") if document.get("limits") is not None else ():
         attribute = one_of(entry, "attribute", names, "limits.")
         is_cap = one_of(entry, "rule", ("cap", "apart"), "limits.") == "cap"
-        limits.append(Limit(attribute, number_of(entry, "most", "limits.") if is_cap else None))
+        most = value_of(entry, "most", float, "limits.") if is_cap else None
+        limits.append(Limit(attribute, most))
     return tuple(limits)
 
 
-def read_homogeneous(given: object, *, is_cover: bool) -> dict[str, tuple[int, int]] | None:
-    """Return what a manifest counts; None if it counts nothing.
-
-    Raises InputError if it is no object of counts by column, or the release has no classes.
-    """
+def read_homogeneous(
+    given: Mapping[str, Any] | None, *, is_cover: bool
+) -> dict[str, tuple[int, int]] | None:
+    """Return what a manifest counts by column; None if it counts nothing."""
     if given is None:
         return None
     if is_cover:
         refuse("homogeneous", "counts classes, which a cover does not have")
-    if not isinstance(given, Mapping):
-        refuse("homogeneous", "is not an object")
     counts = {}
     for name, count in given.items():
         if not isinstance(count, Mapping) or set(count) != {"classes", "rows"}:

@@ -82,9 +82,7 @@ def encode_original(
 ) -> Original:
     """Apply missing policy, kinds and domains to the original table.
 
-    `decimal`: mark of numbers that are texts. Raises InputError if a published column is absent, a
-    numeric one holds something else, a value is missing although the policy forbids it, or no
-    record is left.
+    `decimal`: mark of numbers that are texts.
     """
     for column in manifest.columns:
         if column.name not in table.columns:
@@ -273,10 +271,7 @@ class Schema:
 
 
 def read_schema(path: str | Path | None) -> Schema | None:
-    """Read what the verifier needs of a schema file; None for None.
-
-    Raises InputError if the file is missing, is not TOML, or declares something of the wrong type.
-    """
+    """Read what the verifier needs of a schema file; None for None."""
     if path is None:
         return None
     file = Path(path)
@@ -287,7 +282,8 @@ def read_schema(path: str | Path | None) -> Schema | None:
     except (ValueError, RecursionError) as error:
         raise InputError(f"the schema {file} is not TOML", remedy="Correct it") from error
     attributes, table = document.get("attributes", {}), document.get("table", {})
-    if not (_is_table_of_tables(attributes) and isinstance(table, dict)):
+    entries = attributes.values() if isinstance(attributes, dict) else [None]
+    if not all(isinstance(one, dict) for one in (*entries, table)):
         raise InputError(
             f"the schema {file} does not consist of tables",
             remedy="Write [attributes.NAME] and [table]",
@@ -303,25 +299,22 @@ def read_schema(path: str | Path | None) -> Schema | None:
         **dict.fromkeys(sensitive, "sensitive"),
         **dict.fromkeys(attributes, "quasi-identifier"),
     }
+    declared = attributes.items()
     return Schema(
-        {name: _kind(given) for name, given in attributes.items()},
-        {name: given["domain"] for name, given in attributes.items() if "domain" in given},
+        {name: _kind(given) for name, given in declared},
+        {name: given["domain"] for name, given in declared if "domain" in given},
         roles,
         sensitive,
-        table.get("separator"),
-        table.get("encoding"),
-        table.get("decimal"),
-        table.get("sheet"),
-        None if table.get("header", not columns) else columns,
-        _texts(table, "missing", file),
-        {
+        columns=None if table.get("header", not columns) else columns,
+        tokens=_texts(table, "missing", file),
+        hierarchies={
             name: declared_paths(given["hierarchy"], name, file)
-            for name, given in attributes.items()
+            for name, given in declared
             if "hierarchy" in given
         },
-        {name: str(given["missing"]) for name, given in attributes.items() if "missing" in given},
-        table.get("unit"),
-        weights,
+        policies={name: str(given["missing"]) for name, given in declared if "missing" in given},
+        weights=weights,
+        **{key: table.get(key) for key in ("separator", "encoding", "decimal", "sheet", "unit")},
     )
 
 
@@ -331,10 +324,6 @@ def _kind(given: Mapping[str, Any]) -> str | None:
     if declared is None and "format" in given:
         return "date"
     return "hierarchical" if declared is None and "hierarchy" in given else declared
-
-
-def _is_table_of_tables(given: object) -> bool:
-    return isinstance(given, dict) and all(isinstance(entry, dict) for entry in given.values())
 
 
 def _texts(table: Mapping[str, Any], key: str, file: Path) -> tuple[str, ...] | None:
@@ -387,7 +376,7 @@ def read_inputs(
 ) -> Inputs:
     """Read the manifest and the original of a release: of the release its path alone is looked at.
 
-    Raises InputError as :func:`~anonymip.privacy.verify` does, whose arguments these are.
+    The arguments are those of :func:`~anonymip.privacy.verify`.
     """
     claims = read_manifest(manifest, release)
     given = read_schema(schema)
@@ -418,3 +407,36 @@ def read_inputs(
     mark = decimal or known.decimal or claims.table.decimal
     records = encode_original(source, claims, given, nodes, mark)
     return Inputs(claims, given, source, nodes, records)
+
+
+def schema_finding(
+    manifest: Manifest, schema: Schema | None, records: Original
+) -> tuple[str, list[str]]:
+    """Return what is checked of the columns' declarations, and where they are not the schema's."""
+    if schema is None:
+        return "Not checked: the roles of the columns, since no schema was given.", []
+    problems = []
+    for column in manifest.columns:
+        name, kind = column.name, schema.kinds.get(column.name)
+        role = schema.roles.get(name)
+        if role is not None and role != column.role:
+            problems.append(
+                f"Column {name!r} is {role} in the schema but {column.role} in the manifest."
+            )
+        elif role == "quasi-identifier" and kind not in (None, column.kind):
+            problems.append(f"Column {name!r} is {kind} in the schema, not in the manifest.")
+        elif name in records.other_domains:
+            problems.append(
+                f"Column {name!r} has a domain in the schema that is not the one of the manifest: "
+                "give the schema that the release was made with, or make the release again."
+            )
+    if schema.unit not in (None, manifest.unit):
+        counted = "rows" if manifest.unit is None else f"units {manifest.unit!r}"
+        problems.append(
+            f"By the schema k counts units {schema.unit!r}, by the manifest {counted}: give the "
+            "schema that the release was made with, or make the release again."
+        )
+    told = (
+        "Roles, kinds and domains of the columns and the unit are what the schema declares of them."
+    )
+    return told, problems

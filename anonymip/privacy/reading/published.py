@@ -201,8 +201,7 @@ def read_published(
 ) -> PublishedTable:
     """Read the table of a release whose manifest and hierarchies are read.
 
-    Raises InputError if it cannot be read or breaks the format; the message names the first
-    offence.
+    The message of the error for one that breaks the format names the first offence.
     """
     table = read_table(
         release, separator=manifest.table.separator, encoding=manifest.table.encoding
@@ -304,10 +303,7 @@ def parse_release(
 
 
 def _pointed(text: str, column: Column, mark: str) -> str:
-    """Return a cell of numbers with points for the decimal commas of a table.
-
-    Raises CellError if a comma stands elsewhere, or a point but in the sign of a range.
-    """
+    """Return a cell of numbers with points for the decimal commas of a table."""
     if mark == "." or column.kind != "numeric":
         return text
     if _NO_COMMA.search(text):

@@ -24,8 +24,9 @@ from anonymip.privacy.reading.manifest_entries import (
     Limit,
     Mask,
     StarCosts,
-    number_of,
+    objects_of,
     one_of,
+    optional,
     read_column,
     read_diversity,
     read_homogeneous,
@@ -173,9 +174,7 @@ def read_manifest(
 ) -> Manifest:
     """Read and check the form of a manifest.
 
-    `manifest`: the object, the path of its file, or None: the file beside the release. `release`:
-    the release, whose path names the manifest's. Raises InputError if there is no manifest, it is
-    no JSON object, or lacks, repeats or misuses a key.
+    `manifest`: the object, the path of its file, or None: the file beside the release.
     """
     if manifest is None:
         if not isinstance(release, str | os.PathLike):
@@ -228,7 +227,7 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
     if not value_of(objective, "name", str, "objective.").strip():
         refuse("objective.name", "is empty")
     bound = value_or_none(document, "bound", dict)
-    columns = tuple(read_column(entry) for entry in value_of(document, "columns", list))
+    columns = tuple(map(read_column, objects_of(document, "columns")))
     names = [column.name for column in columns]
     if len(set(names)) < len(names):
         refuse("columns", "names a column twice")
@@ -243,15 +242,15 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         columns=columns,
         loss=ClaimedLoss(
             objective["name"],
-            number_of(objective, "value", "objective."),
-            number_of(document, "ncp"),
-            number_of(document, "gcp"),
-            None if bound is None else number_of(bound, "value", "bound."),
+            value_of(objective, "value", float, "objective."),
+            value_of(document, "ncp", float),
+            value_of(document, "gcp", float),
+            None if bound is None else value_of(bound, "value", float, "bound."),
             None if bound is None else value_or_none(bound, "proof", str, "bound."),
-            None if value_of(document, "gap") is None else number_of(document, "gap"),
+            value_or_none(document, "gap", float),
             one_of(document, "status", STATES),
             read_star_costs(objective, identifying),
-            number_of(objective, "suppression_price", "objective.")
+            value_of(objective, "suppression_price", float, "objective.")
             if "suppression_price" in objective
             else None,
             *_weighted(document, columns),
@@ -259,14 +258,17 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         suppressed=value_of(document, "suppressed", int),
         order=one_of(document, "order", ("shuffled", "kept")),
         table=_layout(table),
-        diversity=read_diversity(document.get("diversity")),
-        limits=read_limits(document.get("limits"), identifying),
-        mask=read_mask(value_of(document, "mask"), identifying) if recoding == "pattern" else None,
-        levels=read_levels(value_of(document, "levels"), identifying)
+        diversity=read_diversity(optional(document, "diversity", dict)),
+        limits=read_limits(document, identifying),
+        mask=read_mask(value_of(document, "mask", dict), identifying)
+        if recoding == "pattern"
+        else None,
+        levels=read_levels(value_of(document, "levels", dict), identifying)
         if recoding == "full-domain"
         else None,
         stars_are_class=recoding in STARRED
         and one_of(document, "stars", ("class", "suppressed")) == "class",
+        left_out=read_left_out(optional(document, "left_out", dict)),
         has_seed=_names_seed(document) or _names_seed(document.get("options")),
         unknown_keys=foreign_keys(document),
         lacking=tuple(key for key in CAVEATS if key not in document),
@@ -276,8 +278,9 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
             for key in UNSAID
             if key not in document or (key != "diversity" and document[key] is None)
         ),
-        left_out=read_left_out(document.get("left_out")),
-        homogeneous=read_homogeneous(document.get("homogeneous"), is_cover=recoding in COVERS),
+        homogeneous=read_homogeneous(
+            optional(document, "homogeneous", dict), is_cover=recoding in COVERS
+        ),
         unit=_unit(document, recoding, columns),
     )
 
@@ -290,7 +293,7 @@ def _weighted(
         return None, None
     given = value_of(document, "weights", dict)
     kept = [column.name for column in columns if column.role in ("sensitive", "keep")]
-    return one_of(given, "column", kept, "weights."), number_of(given, "gcp", "weights.")
+    return one_of(given, "column", kept, "weights."), value_of(given, "gcp", float, "weights.")
 
 
 def _unit(document: Mapping[str, Any], recoding: str, columns: Sequence[Column]) -> str | None:
@@ -320,7 +323,7 @@ def _layout(table: Mapping[str, Any]) -> Layout:
         separator,
         value_of(table, "encoding", str, "table."),
         one_of(missing, "policy", MISSING_POLICIES, "table.missing."),
-        texts_of(value_of(missing, "tokens", list, "table.missing."), "table.missing.tokens"),
+        texts_of(missing, "tokens", "table.missing."),
         value_of(missing, "label", str, "table.missing."),
         "formulas" in table and one_of(table, "formulas", ("escaped",), "table.") == "escaped",
         one_of(table, "decimal", (".", ","), "table.") if "decimal" in table else ".",
@@ -380,13 +383,9 @@ _OF_RECODINGS = {
 
 
 def foreign_keys(document: Mapping[str, Any]) -> int:
-    """Return how many keys, at any level, have no meaning: they may carry anything.
-
-    Raises InputError if what was checked or assumed is no list of texts, versions are no texts, or
-    there is something else where keys of its own are declared.
-    """
+    """Return how many keys, at any level, have no meaning: they may carry anything."""
     for key in ("checked", "assumed"):
-        texts_of(document.get(key, []), key)
+        texts_of({key: [], **document}, key)
     versions = document.get("versions", {})
     if not isinstance(versions, dict) or not all(isinstance(v, str) for v in versions.values()):
         refuse("versions", "is not an object of texts")
@@ -394,8 +393,6 @@ def foreign_keys(document: Mapping[str, Any]) -> int:
     of_others = [key for key, known in _OF_RECODINGS.items() if recoding not in known]
     for key, known in _KEYS.items():
         inner = (document.get(key) or {}) if key else document
-        if not isinstance(inner, Mapping):
-            refuse(key, "is not an object")
         count += sum(name not in known or (key, name) in of_others for name in inner)
     if recoding == "pattern":
         count += len(set(document["mask"]) - MASK_KEYS)
@@ -423,11 +420,7 @@ def is_table_of(
 
 
 def digest_finding(release: str | Path | Any, digest: str | None) -> tuple[str, tuple[str, ...]]:
-    """Return what is checked of a digest, and what is wrong with it.
-
-    `release`: path of the table, or a data frame. `digest`: SHA-256 of the table's file, in
-    hexadecimal digits; None if the manifest holds none.
-    """
+    """Return what is checked of the digest that a manifest holds, and what is wrong with it."""
     this = "the table is the one that the manifest was written for"
     is_table = _has_digest(release, digest)
     if is_table is None:

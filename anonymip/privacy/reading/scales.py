@@ -54,10 +54,7 @@ class Scale:
         return self == Scale(integer=self.integer)
 
     def value(self, text: str) -> float:
-        """Return the number that stands for a value of the original.
-
-        Raises CellError if it is no number, or no date of the declared form.
-        """
+        """Return the number that stands for a value of the original."""
         if self.unit is None:
             return self.counted(read_number(text))
         return self.counted(float(self._unit_of_value(text.strip())))
@@ -94,10 +91,7 @@ class Scale:
         return [labels[0] + sign] * len(labels) if sign else labels
 
     def declared_end(self, given: object) -> float:
-        """Return the number of an end of a domain, or of an open group, as it is declared.
-
-        Raises CellError if it is none.
-        """
+        """Return the number of an end of a domain, or of an open group, as it is declared."""
         if self.unit is None:
             if isinstance(given, bool) or not isinstance(given, (int, float)):
                 raise CellError("is no number")
@@ -109,7 +103,7 @@ class Scale:
         return float(self._unit_of_value(text))
 
     def cell(self, text: str) -> Cell:
-        """Read a cell of layout "cells". Raises CellError if it does not follow the grammar."""
+        """Read a cell of layout "cells"."""
         if text.startswith("[") and text != _EVERYTHING:
             ends = text[1:-1].split("..")
             if len(ends) != 2 or not text.endswith("]"):
@@ -138,10 +132,7 @@ class Scale:
         return self._closed(number, number)
 
     def pair(self, lower_text: str, upper_text: str) -> Cell:
-        """Read the two cells of a range of layout "columns".
-
-        Raises CellError if they do not follow the grammar.
-        """
+        """Read the two cells of a range of layout "columns"."""
         if lower_text == upper_text == STAR:
             return SUPPRESSED
         if STAR in (lower_text, upper_text) and self.is_plain:

@@ -47,8 +47,8 @@ class TextColumn:
 class TextTable:
     """A table of n rows whose columns are texts, by name in the order of the source."""
 
-    columns: dict[str, TextColumn]  # the columns
-    rows: int  # number of rows
+    columns: dict[str, TextColumn]
+    rows: int
     has_labels: bool = False  # whether a data frame has row labels other than 0, 1, ..., n - 1
     #: Whether a data frame or a Parquet file carries notes of pandas beside the table.
     has_notes: bool = False
@@ -63,15 +63,12 @@ def read_table(
     names: Sequence[str] | None = None,
     sheet: str | int | None = None,
 ) -> TextTable:
-    """Read a table.
+    """Read a table: a CSV, Parquet or Excel file, or a data frame of any library of narwhals.
 
-    `source`: path of a CSV, Parquet (``.parquet``, ``.pq``) or Excel file (``.xlsx``, ``.xlsm``),
-    or a data frame of any library that narwhals reads. `separator`: one character; with a blank
-    behind it, blanks after each separator are skipped. `encoding`: encoding of the CSV file.
+    `separator`: one character; with a blank behind it, blanks after each separator are skipped.
     `names`: column names of a CSV file without header. `sheet`: of an Excel file: its name, or its
-    number from 1; None for the first. Raises InputError if the file is absent, or unreadable in
-    this encoding. Raises MalformedTable if what is read is not a rectangular table with unique
-    column names.
+    number from 1; None for the first. Raises MalformedTable if what is read is not a rectangular
+    table with unique column names.
     """
     if not isinstance(source, str | os.PathLike):
         return _from_frame(source if isinstance(source, pd.DataFrame) else _in_pandas(source))
@@ -222,16 +219,14 @@ def _in_pandas(frame: Any) -> pd.DataFrame:
             f"a {type(frame).__name__} is no table",
             remedy="Give the path of a file, or a data frame",
         )
-    table: pd.DataFrame = known.to_arrow().to_pandas(types_mapper=_exact_type)
-    return table
-
-
-def _exact_type(kind: Any) -> pd.ArrowDtype | None:
-    """Return Arrow's type of what pandas' own columns have no gaps for: else numbers get points."""
     import pyarrow as pa
 
-    has_no_gaps = pa.types.is_integer(kind) or pa.types.is_boolean(kind)
-    return pd.ArrowDtype(kind) if has_no_gaps else None
+    # pandas' own columns of these have no gaps: else numbers get points.
+    exact = (pa.types.is_integer, pa.types.is_boolean)
+    table: pd.DataFrame = known.to_arrow().to_pandas(
+        types_mapper=lambda kind: pd.ArrowDtype(kind) if any(is_(kind) for is_ in exact) else None
+    )
+    return table
 
 
 def _from_frame(frame: pd.DataFrame) -> TextTable:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from anonymip.errors import InputError
 from anonymip.privacy import MatchGraph, consistency_graph, match_probabilities, measure_corruption
-from anonymip.privacy.attacks import probabilities
+from anonymip.privacy.attacks import matches
 from anonymip.privacy.graph.regularity import GraphPart
 from tests.privacy.checks.test_covers import KINDS, regular_sets, ring, rows_of, tables
 from tests.privacy.graph.test_regularity import assignments_of, graphs, listed, wong_figure_4
@@ -74,7 +74,7 @@ def test_sampled_probabilities_estimate_the_counted_ones(
     """Drawn shares lie within five standard errors of what is counted."""
     graph = MatchGraph.of(rows)
     counted = match_probabilities(graph)
-    monkeypatch.setattr(probabilities, "MOST_COUNTED", 1)
+    monkeypatch.setattr(matches, "MOST_COUNTED", 1)
     drawn = match_probabilities(graph, draws=2000, seed=1)
     assert drawn.assignments is None
     assert not drawn.is_exact.any()
