@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypedDict
 
-from anonymip.assignments import Assignment
+import numpy as np
+
+from anonymip.assignments import Assignment, Classes, Cover
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.effort import check_effort
-from anonymip.errors import MemoryShort, NoSolution, SolverError, argument
-from anonymip.exact.failed_solver import (
-    FAILED,
-    FAILURES,
-    cheap_release,
-    search_instead,
-    what_failed,
+from anonymip.errors import (
+    AnonymipError,
+    InputError,
+    InvalidAssignment,
+    MemoryShort,
+    NoSolution,
+    SolverError,
+    argument,
+    unknown_name,
 )
+from anonymip.exact.classes.small import solve_small
 from anonymip.exact.priced_sets import PricedSets
 from anonymip.exact.trust import (
     RefutedClaim,
@@ -28,9 +34,22 @@ from anonymip.exact.trust import (
     claimed_bound,
     refuse_refuted,
 )
+from anonymip.heuristics.freeform.nearest_sets import nearest_sets
+from anonymip.heuristics.local_search.local_search import local_search
+from anonymip.heuristics.local_search.starts import BEST
 from anonymip.models import FORMULATIONS, build, read, set_start
 from anonymip.problem import Problem
+from anonymip.recodings import (
+    KK,
+    EquivalenceClasses,
+    Freeform,
+    KConcealment,
+    KOne,
+    OneK,
+    PatternGuided,
+)
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.compilation import CompilationStopped
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.runtime.memory import in_words, memory_at_hand
 from anonymip.solution import Bound, Solution, under_assumptions
@@ -40,6 +59,175 @@ from anonymip.tolerances import same_loss
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
+
+#: Share of the time that lowering the best start may take.
+_IMPROVING = 0.2
+
+
+def find_start(
+    problem: Problem,
+    name: str,
+    given: Assignment | None,
+    heuristics: Mapping[str, Callable[..., Solution]],
+    seed: int,
+    budget: Budget,
+    *,
+    best: bool = True,
+    passing: tuple[type[AnonymipError], ...] = (NoSolution,),
+) -> tuple[Solution | None, list[str]]:
+    """Return the solution to start from, and remarks; None if there is none.
+
+    `name`: of a heuristic; ``"best"`` of all, if `best` lets it be asked for; or ``"none"``.
+    `given`: assignment to start from instead. `passing`: errors by which a heuristic may fail where
+    the model does not: others are raised. Raises InputError if there is no such start;
+    InvalidAssignment if the assignment given breaks a rule.
+    """
+    known = [*(["best"] if best else []), "none", *heuristics]
+    if name not in known:
+        raise unknown_name("warm start", name, known)
+    if given is not None:
+        return Solution.of(problem, given, method="start"), []
+    if name == "none":
+        return None, []
+    found = []
+    for heuristic in heuristics.values() if name == "best" else [heuristics[name]]:
+        with suppress(*passing):
+            found.append(heuristic(problem, seed=seed, budget=budget))
+    if not found:
+        return None, ["no heuristic found a solution to start from"]
+    return best_of(*found), []
+
+
+def begin_freeform(
+    problem: Problem, name: str, given: Assignment | None, seed: int, budget: Budget
+) -> tuple[Solution | None, list[str]]:
+    """Return the solution to start from, and remarks; None if there is none.
+
+    A freeform cover obeys every weaker notion too: own records lie inside, every record has k
+    matches on both sides, and all are effective. Where no heuristic obeys the rules, the whole
+    table as the set of every record may.
+
+    `name, given`: as of :func:`find_start`, which says what is raised; the best is lowered by
+    ``reassign``.
+    """
+    # Imported late: classes start from none of them.
+    from anonymip.heuristics.freeform.greedy import greedy
+    from anonymip.heuristics.freeform.hungarian import hungarian
+    from anonymip.heuristics.freeform.reassign import reassign
+    from anonymip.heuristics.freeform.ring import ring
+    from anonymip.heuristics.freeform.sort_greedy import sort_greedy
+
+    is_regular = isinstance(problem.recoding, Freeform)
+    regular = problem if is_regular else problem.replace(recoding=Freeform())
+    asked = problem if given is not None else regular
+    covers: dict[str, Callable[..., Solution]] = {
+        "hungarian": hungarian,
+        "sort-greedy": sort_greedy,
+        "greedy": greedy,
+        "ring": ring,
+    }
+    # Some heuristics look at no rules, and some at no degrees; the model does.
+    passing = (NoSolution, InputError)
+    found, remarks = find_start(asked, name, given, covers, seed, budget, passing=passing)
+    if found is not None and given is None:
+        best, share = found.assignment, budget.share(_IMPROVING)
+        if name == "best":
+            # The start stays where reassigning cannot be done.
+            with suppress(*passing):
+                best = reassign(
+                    regular, effort="thorough", start=best, seed=seed, budget=share
+                ).assignment
+        return Solution.of(problem, best, method="start"), []
+    if not remarks:
+        return found, []
+    whole = Cover.of(np.tile(np.arange(problem.n), (problem.n, 1)))
+    try:
+        return Solution.of(problem, whole, method="start"), ["the start covers the whole table"]
+    except InvalidAssignment:
+        return None, remarks
+
+
+#: What a solver may do: end, answer what cannot be, name what is no release, run out of memory.
+FAILURES = (SolverError, InvalidAssignment, MemoryError)
+
+#: In the remark that says what was returned instead.
+FAILED = "the solver failed, and "
+
+#: Up to so many records are searched without a solver, looking at so many nodes at a time.
+_SEARCHED, _SEARCH_NODES = 30, 200_000
+#: Of so few records that search takes no longer than heuristics do.
+_SOON = 20
+#: Passes of the search for patterns that claims are held against.
+_PASSES = 2
+
+
+def has_failed(solution: Solution) -> bool:
+    """Return whether a solution is what remained when a solver failed."""
+    return any(FAILED in remark for remark in solution.trace)
+
+
+def what_failed(failure: BaseException) -> str:
+    """Return what happened, in one sentence without its remedy."""
+    if isinstance(failure, InvalidAssignment):
+        return f"what the solver returned is no release ({failure.message})"
+    if isinstance(failure, AnonymipError):
+        return failure.message
+    return "memory ran out"
+
+
+def cheap_release(problem: Problem, budget: Budget, seed: int) -> Solution | None:
+    """Return what heuristics find soon, to hold a solver's claims against; None if nothing.
+
+    A solver that takes a release for optimal, or a problem for infeasible, is refuted by a better
+    one. Nobody else would notice: its word is the only proof.
+    """
+    try:
+        if isinstance(problem.recoding, PatternGuided):
+            # Imported late: classes need none of it.
+            from anonymip.heuristics.patterns.pattern_search import pattern_search
+
+            return pattern_search(problem, passes=_PASSES, budget=budget, seed=seed)
+        if isinstance(problem.recoding, EquivalenceClasses):
+            searched = search_instead(problem, budget, seed) if problem.n <= _SOON else None
+            if searched is not None:
+                return searched
+            return local_search(problem, from_method=BEST, effort="quick", budget=budget, seed=seed)
+        return _cheap_cover(problem, budget, seed)
+    except (InputError, NoSolution, CompilationStopped):
+        # Some heuristics do not take the rules or the loss, and some have no time.
+        return None
+
+
+def _cheap_cover(problem: Problem, budget: Budget, seed: int) -> Solution | None:
+    """Return the best of what heuristics of covers and of weaker notions find.
+
+    HiGHS 1.15.1 took a regular cover that it was given for the best one of (k,1)-anonymity, whose
+    sets need not be regular.
+    """
+    found = begin_freeform(problem, "best", None, seed, budget)[0]
+    if not isinstance(problem.recoding, OneK | KOne | KK | KConcealment):
+        return found
+    try:
+        weaker = nearest_sets(problem, effort="quick", budget=budget, seed=seed)
+    except (InputError, NoSolution):
+        return found
+    return best_of(found, weaker)
+
+
+def search_instead(problem: Problem, budget: Budget, seed: int) -> Solution | None:
+    """Return what the search of small problems finds, if it takes the problem."""
+    small = isinstance(problem.recoding, EquivalenceClasses) and problem.n <= _SEARCHED
+    if not small or budget.stop_reason() is not None:
+        return None
+    try:
+        found = solve_small(problem, budget=budget, max_nodes=_SEARCH_NODES, seed=seed)
+    except NoSolution:
+        return None
+    solution = Solution.of(problem, Classes(found.labels), method="small")
+    if found.bound is None:
+        return solution
+    source = under_assumptions(problem, "search of the whole table")
+    return solution.with_bound(Bound(found.bound, source, "argument"))
 
 
 def read_result(

@@ -15,8 +15,7 @@ from anonymip.effort import EFFORTS, check_effort
 from anonymip.enumeration.merging import row_types
 from anonymip.enumeration.squared_errors import are_priced
 from anonymip.errors import InputError, InvalidAssignment, NoSolution, SolverError, argument
-from anonymip.exact.freeform.every_size import needs_every_size, too_many_sets
-from anonymip.exact.freeform.pair_assignment import pair_obstacle
+from anonymip.exact.freeform.freeform_mip import needs_every_size, pair_obstacle, too_many_sets
 from anonymip.heuristics.freeform.left_out import leaves_out
 from anonymip.heuristics.freeform.rings import classes_for_rings, rings_in_classes
 from anonymip.heuristics.local_search.starts import repeats

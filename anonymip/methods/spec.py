@@ -155,7 +155,7 @@ class MethodSpec:
         if "monotone" in self.needs and not compiled.monotone:
             return f"needs a monotone objective; of {compiled.name!r}, {compiled.obstacle}"
         if "sizes" in self.needs and not compiled.monotone:
-            from anonymip.exact.freeform.every_size import unmet_by_sizes
+            from anonymip.exact.freeform.freeform_mip import unmet_by_sizes
 
             return unmet_by_sizes(problem)
         return None

@@ -51,15 +51,15 @@ def solve_linear_program(
     row_lower: Floats,
     row_upper: Floats,
     *,
-    lower: Floats | None = None,
-    upper: Floats | None = None,
+    lower: Floats | float = 0.0,
+    upper: Floats | float = np.inf,
     presolve: bool = True,
     budget: Budget | None = None,
 ) -> LinearAnswer | None:
     """Minimise ``cost @ x`` with ``row_lower <= matrix @ x <= row_upper``; None without an optimum.
 
-    `row_lower, row_upper, lower, upper`: (rows,) and (columns,), infinite where there is no side;
-    no `lower` means 0, no `upper` no bound. `presolve`: whether the program is simplified first,
+    `row_lower, row_upper, lower, upper`: (rows,) and (columns,), infinite where there is no side.
+    `presolve`: whether the program is simplified first,
     which takes longer than it saves where there are many columns. `budget`: its time is a limit,
     after which there is no answer either.
     """
@@ -69,34 +69,27 @@ def solve_linear_program(
     remaining = None if budget is None else budget.remaining()
     if remaining is not None:
         options["time_limit"] = max(remaining, _LEAST)
-    columns = len(cost)
-    equal = row_lower == row_upper
+    sparse, equal = csr_array(matrix), row_lower == row_upper
+    # Rows with two different sides appear once for each.
     below, above = np.isfinite(row_upper) & ~equal, np.isfinite(row_lower) & ~equal
-    sides: dict[str, object] = {"A_eq": matrix, "b_eq": row_upper}
-    if not equal.all():
-        # Rows with two different sides appear once for each.
-        sparse = csr_array(matrix)
-        sides = {
-            "A_ub": vstack([sparse[below], -sparse[above]]),
-            "b_ub": np.concatenate([row_upper[below], -row_lower[above]]),
-        }
-        if equal.any():
-            sides |= {"A_eq": sparse[equal], "b_eq": row_upper[equal]}
-    if lower is not None or upper is not None:
-        least = np.zeros(columns) if lower is None else lower
-        most = np.full(columns, np.inf) if upper is None else upper
-        sides["bounds"] = np.stack([least, most], axis=1)
     solve: Any = linprog  # its stubs know no sparse arrays
-    result = solve(cost, **sides, method="highs-ds", options=options)
+    result = solve(
+        cost,
+        A_ub=vstack([sparse[below], -sparse[above]]),
+        b_ub=np.concatenate([row_upper[below], -row_lower[above]]),
+        A_eq=sparse[equal],
+        b_eq=row_upper[equal],
+        bounds=np.stack(np.broadcast_arrays(lower, upper, cost)[:2], axis=1),
+        method="highs-ds",
+        options=options,
+    )
     if result.status != 0:
         return None
     duals = np.zeros(len(equal))
-    if equal.any():
-        duals[equal] = result.eqlin.marginals
-    if not equal.all():
-        marginals, split = result.ineqlin.marginals, int(below.sum())
-        duals[below] += marginals[:split]
-        duals[above] -= marginals[split:]
+    duals[equal] = result.eqlin.marginals
+    of_upper, of_lower = np.split(result.ineqlin.marginals, [int(below.sum())])
+    duals[below] += of_upper
+    duals[above] -= of_lower
     return LinearAnswer(float(result.fun), np.asarray(result.x, np.float64), duals)
 
 

@@ -28,7 +28,7 @@ from anonymip import (
 )
 from anonymip.cli.app import run
 from anonymip.errors import LicenceLimit
-from anonymip.exact import failed_solver, model_run
+from anonymip.exact import model_run
 from anonymip.exact.classes import equivalence_mip as model_solve
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.freeform.freeform_mip import freeform_mip
@@ -89,7 +89,7 @@ def test_every_formulation_of_classes_keeps_the_start(
     solver: str, formulation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the heuristics found is returned, with a bound that no solver computed."""
-    monkeypatch.setattr(failed_solver, "_SEARCHED", 0)
+    monkeypatch.setattr(model_run, "_SEARCHED", 0)
     if formulation == "indicator" and solver == "cbc":
         pytest.skip("CBC knows no indicators")
     monkeypatch.setattr("tests.solvers.lying.Adapter.supports_indicators", True)
@@ -176,7 +176,7 @@ def test_the_second_goal_keeps_the_first(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("subsolver", ["bigm", "set-partition"])
 def test_a_chain_goes_on(solver: str, subsolver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every link keeps its start, and the chain ends with a release."""
-    monkeypatch.setattr(failed_solver, "_SEARCHED", 0)
+    monkeypatch.setattr(model_run, "_SEARCHED", 0)
     problem = Problem(census(24, 3, seed=4), 3)
     found = split_carry(problem, subsolver=subsolver, solver=solver)
     assert found.status.stopped is Stopped.HEURISTIC
@@ -191,7 +191,7 @@ def test_without_a_start_heuristics_take_its_place(
     solver: str, recoding: Any, method: Any, formulation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A release that needs no solver is given, as one of a failed solver."""
-    monkeypatch.setattr(failed_solver, "_SEARCHED", 0)
+    monkeypatch.setattr(model_run, "_SEARCHED", 0)
     problem = Problem(census(24, 3, seed=1), 3, recoding)
     asked = {"formulation": formulation, "solver": solver, "warm_start": "none"}
     found = method(problem, **asked)
@@ -217,7 +217,7 @@ def test_where_nothing_is_known_the_failure_is_told(
     solver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor does a heuristic find a release: the solver's reason is what is left to say."""
-    monkeypatch.setattr(failed_solver, "_SEARCHED", 0)
+    monkeypatch.setattr(model_run, "_SEARCHED", 0)
     monkeypatch.setattr(model_run, "cheap_release", lambda *_: None)
     problem = Problem(census(9, 3, seed=1), 3)
     with pytest.raises(SolverError):
@@ -241,7 +241,7 @@ def test_auto_never_ends_in_a_solver_error(
     solver: str, recoding: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The method that auto picks may fail without a start: another takes its place."""
-    monkeypatch.setattr(failed_solver, "_SEARCHED", 0)
+    monkeypatch.setattr(model_run, "_SEARCHED", 0)
     for function in ("find_start", "begin_freeform"):
         for module in (
             model_solve,
@@ -270,7 +270,7 @@ def test_the_command_line_writes_the_release(
 ) -> None:
     """Exit code 0, the status in the manifest, the reason on the terminal, and it verifies."""
     impostor(tmp_path, monkeypatch, SCRIPTS["exit"])
-    monkeypatch.setattr(failed_solver, "_SEARCHED", 0)
+    monkeypatch.setattr(model_run, "_SEARCHED", 0)
     table, release, answer = (tmp_path / name for name in ("t.csv", "r.csv", "a.json"))
     numbers = np.random.default_rng(10).integers(0, 90, (12, 2))
     pd.DataFrame(numbers, columns=["a", "b"]).to_csv(table, index=False)

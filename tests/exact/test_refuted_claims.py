@@ -22,7 +22,7 @@ from anonymip import (
     Stopped,
     census,
 )
-from anonymip.exact import failed_solver
+from anonymip.exact import model_run
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.column_generation import column_generation as generation
 from anonymip.exact.freeform.freeform_mip import freeform_mip
@@ -57,8 +57,8 @@ def lying(way: str, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture
 def no_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave nothing but heuristics beside the solver."""
-    monkeypatch.setattr(failed_solver, "_SEARCHED", 0)
-    monkeypatch.setattr(failed_solver, "_SOON", 0)
+    monkeypatch.setattr(model_run, "_SEARCHED", 0)
+    monkeypatch.setattr(model_run, "_SOON", 0)
 
 
 def assert_refuted(found: Solution, optimum: float) -> None:
@@ -69,7 +69,7 @@ def assert_refuted(found: Solution, optimum: float) -> None:
     assert found.bound.value <= optimum + 1e-9
     assert found.bound.proof == "argument"
     assert any("claims that no release loses less than" in remark for remark in found.trace)
-    assert any(failed_solver.FAILED in remark for remark in found.trace)
+    assert any(model_run.FAILED in remark for remark in found.trace)
 
 
 @pytest.mark.crossed
@@ -176,7 +176,7 @@ def test_column_generation_keeps_its_release(way: str, monkeypatch: pytest.Monke
     assert found.status.stopped is Stopped.ERROR
     assert found.bound is not None
     assert found.bound.value <= whole.objective <= found.objective <= 1.1 * whole.objective
-    assert any(failed_solver.FAILED in remark for remark in found.trace)
+    assert any(model_run.FAILED in remark for remark in found.trace)
 
 
 @pytest.mark.parametrize("formulation", ["pattern", "pattern-strong", "parts"])
@@ -246,5 +246,5 @@ def test_a_regular_cover_is_not_the_best_of_sets_that_need_not_be_regular() -> N
     for method in ("freeform-mip", "auto"):
         found = anonymip.solve(problem, method)
         assert found.is_optimal
-        assert not failed_solver.has_failed(found)
+        assert not model_run.has_failed(found)
         assert found.objective == pytest.approx(1 / 3)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Unpack
 from anonymip.assignments import Assignment
 from anonymip.errors import InputError
 from anonymip.exact.classes.small import compare_exactly
-from anonymip.exact.model_run import ModelRun, SolverChoices
+from anonymip.exact.model_run import ModelRun, SolverChoices, find_start
 from anonymip.exact.priced_sets import PricedSets, priced_sets
 from anonymip.exact.trust import TrustOfLosses
-from anonymip.exact.warm_starts import find_start
 from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.classes.initial import initial
 from anonymip.heuristics.classes.k_member import k_member

@@ -8,6 +8,7 @@ classes and an exact cover by them. Larger tables are for column generation.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,7 +27,7 @@ from anonymip.exact.classes.set_search import (
     pack_counts,
 )
 from anonymip.exact.priced_sets import priced_sets
-from anonymip.exact.warm_starts import find_start
+from anonymip.exact.trust import best_of
 from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.classes.ordered_cut import ordered_cut
 from anonymip.heuristics.local_search.local_search import improve
@@ -48,8 +49,6 @@ _COMPARED, _COMPARED_NODES = 16, 200_000
 _NODES_A_SECOND = 200_000
 #: Releases that are better by less than this share of the loss are not looked for.
 _ROUNDING = 1e-3 * LOSS_RELATIVE
-#: Heuristics that a search of listed classes starts from.
-_STARTS = {"ordered-cut": ordered_cut, "greedy-search": greedy_search}
 #: A loss below this share of what one record may lose is no more than rounding of the others.
 _FINEST = 1e-15
 
@@ -169,7 +168,11 @@ def _solve_enumerated(problem: Problem, budget: Budget, max_nodes: int, seed: in
 
     Raises NoSolution if no release keeps the rules, or none was found before the search ended.
     """
-    start = find_start(problem, "best", None, _STARTS, seed, budget)[0]
+    starts = []
+    for heuristic in (ordered_cut, greedy_search):
+        with suppress(NoSolution):
+            starts.append(heuristic(problem, seed=seed, budget=budget))
+    start = best_of(*starts)
     upper = None if start is None else start.objective
     columns = priced_sets(problem, upper, max_sets=MAX_COLUMNS, budget=budget)
     bound = None if columns.bound is None else columns.bound.value

@@ -18,7 +18,7 @@ from anonymip.exact.column_generation.conditions import column_rules, rules_of_r
 from anonymip.exact.column_generation.proving import Proof
 from anonymip.exact.column_generation.run import Run
 from anonymip.exact.column_generation.settings import FEW, WORK, Settings, Work
-from anonymip.exact.failed_solver import FAILURES, cheap_release
+from anonymip.exact.model_run import FAILURES, cheap_release
 from anonymip.exact.trust import TOO_FINE, is_too_fine
 from anonymip.heuristics.growing.raised_price import found_or_known, solve_within_limit
 from anonymip.problem import Problem

@@ -32,7 +32,7 @@ from anonymip.exact.column_generation.pricing import (
 )
 from anonymip.exact.column_generation.run import Run, dual_proof
 from anonymip.exact.column_generation.settings import CUTTING, PRICING, TARGETS
-from anonymip.exact.failed_solver import cheap_release
+from anonymip.exact.model_run import cheap_release
 from anonymip.exact.set_partitioning.branch_and_bound import NUMBERS, PoolAnswer, solve_pool
 from anonymip.exact.set_partitioning.column_pool import Pool
 from anonymip.exact.set_partitioning.rank_one_cuts import separate

@@ -13,7 +13,7 @@ from anonymip.enumeration.cluster_sets import Columns
 from anonymip.exact.column_generation.conditions import ColumnRules, columns_of, release_of
 from anonymip.exact.column_generation.pricing import Centre
 from anonymip.exact.column_generation.settings import Settings
-from anonymip.exact.failed_solver import FAILED, what_failed
+from anonymip.exact.model_run import FAILED, what_failed
 from anonymip.exact.set_partitioning.restricted_master import Multipliers
 from anonymip.exact.trust import RefutedClaim, TrustOfLosses, refuse_refuted
 from anonymip.problem import Problem

@@ -13,12 +13,17 @@ from anonymip.assignments import Assignment
 from anonymip.bounds.patterns.pattern_duals import pattern_duals
 from anonymip.bounds.patterns.pattern_lagrangian import ascend, pattern_bound, pattern_row_bound
 from anonymip.errors import InputError, InvalidAssignment, NoSolution, unknown_name
-from anonymip.exact.failed_solver import FAILURES, what_failed
-from anonymip.exact.model_run import SECONDS_A_CONSTRAINT, ModelRun, SolverChoices
+from anonymip.exact.model_run import (
+    FAILURES,
+    SECONDS_A_CONSTRAINT,
+    ModelRun,
+    SolverChoices,
+    find_start,
+    what_failed,
+)
 from anonymip.exact.patterns.proof import prove
 from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.exact.trust import Trust, TrustOfPatterns
-from anonymip.exact.warm_starts import find_start
 from anonymip.heuristics.growing.raised_price import found_or_known
 from anonymip.heuristics.patterns.pattern_greedy import PatternGreedy, pattern_greedy, solve_capped
 from anonymip.heuristics.patterns.pattern_search import pattern_search

@@ -18,11 +18,16 @@ from anonymip.assignments import SUPPRESSED, Assignment, Patterns
 from anonymip.bounds.patterns.pattern_lagrangian import pattern_row_bound
 from anonymip.enumeration.cluster_sets import Columns
 from anonymip.errors import InputError, NoSolution, SolverError
-from anonymip.exact.failed_solver import FAILED, FAILURES, what_failed
-from anonymip.exact.model_run import ModelRun, SolverChoices
+from anonymip.exact.model_run import (
+    FAILED,
+    FAILURES,
+    ModelRun,
+    SolverChoices,
+    find_start,
+    what_failed,
+)
 from anonymip.exact.set_partitioning.restricted_master import often_at_most, whole_form
 from anonymip.exact.trust import RefutedClaim, best_of, refuse_refuted, slack_of
-from anonymip.exact.warm_starts import find_start
 from anonymip.graphs.weighted.assignment import assign
 from anonymip.heuristics.growing.raised_price import found_or_known
 from anonymip.heuristics.patterns.pattern_greedy import solve_capped

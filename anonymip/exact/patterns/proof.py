@@ -18,7 +18,7 @@ from anonymip.bounds.patterns.pattern_duals import (
 )
 from anonymip.bounds.patterns.pattern_lagrangian import ascend
 from anonymip.errors import NoSolution, SolverError
-from anonymip.exact.failed_solver import FAILED, FAILURES, cheap_release, what_failed
+from anonymip.exact.model_run import FAILED, FAILURES, cheap_release, what_failed
 from anonymip.exact.patterns.components import PatternComponent, components_of, greedy_amounts
 from anonymip.exact.patterns.group_master import PARTS
 from anonymip.exact.set_partitioning.restricted_master import Mip

@@ -14,7 +14,7 @@ from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.classes.set_search import new_small_work
 from anonymip.exact.classes.small import MAX_NODES, solve_small
 from anonymip.exact.column_generation.column_generation import column_generation
-from anonymip.exact.failed_solver import has_failed
+from anonymip.exact.model_run import has_failed
 from anonymip.exact.split_carry.carrying import (
     STUCK,
     advance_links,

@@ -128,7 +128,7 @@ def begin_model(context: Context, name: str, *, disjuncts: bool = False) -> pyo.
     else:
         model.equivalent = pyo.Var(model.pairs, domain=pyo.Binary, doc=doc)
     add_cell_variables(model)
-    if context.suppression:
+    if context.problem.may_suppress:
         model.suppress = pyo.Var(
             model.rows, domain=pyo.Binary, doc="whether a record is published as stars"
         )
@@ -145,14 +145,14 @@ def _add_companions(model: pyo.ConcreteModel) -> None:
     for i in model.rows:
         others = companions_of(model, i, range(problem.n))
         coefficients = [1.0] * len(others)
-        if model.context.suppression:
+        if problem.may_suppress:
             others.append(model.suppress[i])
             coefficients.append(k - 1.0)
         rows[i] = (k - 1.0, linear(0.0, coefficients, others), None)
     model.companions = pyo.Constraint(
         model.rows, rule=rows, doc="(26): at least k - 1 equivalent records"
     )
-    if model.context.suppression:
+    if problem.may_suppress:
         model.alone = pyo.Constraint(
             model.pairs,
             [0, 1],
@@ -210,7 +210,8 @@ def reached(model: pyo.ConcreteModel, i: int, other: int) -> Iterator[tuple[int,
 
 def shared_size(context: Context) -> int:
     """Return about how many variables of two records are equal if they are equivalent."""
-    return 2 * len(context.ranges) + context.values + sum(one.longest for one in context.ancestors)
+    values = sum(len(context.problem.microdata.levels[a]) for a in context.sets)
+    return 2 * len(context.ranges) + values + sum(one.longest for one in context.ancestors)
 
 
 #: The rows by which equivalent records share their cells, and what they mean.
@@ -260,7 +261,7 @@ def set_start_equivalence(model: pyo.ConcreteModel, assignment: Classes) -> None
     for i, other in model.pairs:
         together = labels[i] == labels[other] and not starred[i]
         model.equivalent[i, other].set_value(int(together))
-    if model.context.suppression:
+    if problem.may_suppress:
         for i in model.rows:
             model.suppress[i].set_value(int(starred[i]))
     set_cells(model, problem.recoding.describe(problem, assignment), starred)
@@ -286,7 +287,7 @@ def read_equivalence(model: pyo.ConcreteModel) -> Classes:
     graph = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), (problem.n, problem.n))
     _, labels = connected_components(graph, directed=False)
     labels = labels.astype(np.int64)
-    if model.context.suppression:
+    if problem.may_suppress:
         for i in model.rows:
             if model.suppress[i].value > 0.5:
                 labels[i] = SUPPRESSED

@@ -67,16 +67,6 @@ class SetContext:
     problem: Problem
     sets: ClusterSets
 
-    @property
-    def suppression(self) -> bool:
-        """Whether records may be suppressed."""
-        return self.problem.may_suppress
-
-    @property
-    def price(self) -> float:
-        """Loss of a suppressed record."""
-        return self.problem.compiled.suppression_price
-
     @cached_property
     def counts(self) -> dict[int, int]:
         """Rows of each type, by its first record."""
@@ -127,9 +117,9 @@ def build_set_partition(
         _add_columns(model)
         if problem.compiled.aggregate == "sum":
             coefficients, variables = sets.losses.tolist(), list(model.chosen.values())
-            if model.context.suppression:
+            if problem.may_suppress:
                 variables += list(model.suppress.values())
-                coefficients += [model.context.price] * len(model.suppress)
+                coefficients += [problem.compiled.suppression_price] * len(model.suppress)
             model.loss = pyo.Objective(
                 expr=linear(0.0, coefficients, variables), doc="loss summed over the records"
             )
@@ -155,7 +145,7 @@ def _add_columns(model: pyo.ConcreteModel) -> None:
         bounds=lambda _, c: (0, most[c]),
         doc="how often a set is a class",
     )
-    if context.suppression:
+    if context.problem.may_suppress:
         model.suppress = pyo.Var(
             model.types,
             domain=lambda _, t: pyo.Binary if counts[t] == 1 else pyo.NonNegativeIntegers,
@@ -163,7 +153,7 @@ def _add_columns(model: pyo.ConcreteModel) -> None:
             doc="how many rows of a type are published as stars",
         )
     incidence, first = sets.incidence.tocsr(), sets.rows.first
-    bare = [] if context.suppression else first[np.diff(incidence.indptr) == 0].tolist()
+    bare = [] if context.problem.may_suppress else first[np.diff(incidence.indptr) == 0].tolist()
     model.uncovered = pyo.Var(
         sorted(bare),
         bounds=(0, 0),
@@ -190,8 +180,8 @@ def _add_columns(model: pyo.ConcreteModel) -> None:
 def _add_largest(model: pyo.ConcreteModel) -> None:
     """Add the loss of the record that loses most."""
     context: SetContext = model.context
-    sets, counts, price = context.sets, context.counts, context.price
-    losses = sets.losses.tolist() + [price] * context.suppression
+    sets, counts, price = context.sets, context.counts, context.problem.compiled.suppression_price
+    losses = sets.losses.tolist() + [price] * context.problem.may_suppress
     least, most = min(losses, default=0.0), max(losses, default=0.0)
     model.worst = pyo.Var(bounds=(least, most), doc="loss of the record that loses most")
     model.loss = pyo.Objective(expr=model.worst, doc="loss of the record that loses most")
@@ -206,7 +196,7 @@ def _add_largest(model: pyo.ConcreteModel) -> None:
         model.types, rule=average, doc="the mean over the rows of a type is at most the worst"
     )
     _add_highest(model, least)
-    if not context.suppression:
+    if not context.problem.may_suppress:
         return
     model.stars = pyo.Var(domain=pyo.Binary, doc="whether any row is published as stars")
     model.starred = pyo.Constraint(
@@ -276,7 +266,7 @@ def _add_meaning(model: pyo.ConcreteModel) -> None:
         def rule(model: Any, i: int, j: int, ends: Floats = ends) -> Any:
             coefficients = ends[holding[i], j].tolist()
             variables = [model.chosen[c] for c in holding[i]]
-            if context.suppression:
+            if context.problem.may_suppress:
                 coefficients.append(float(microdata.values[i, j]))
                 variables.append(model.suppress[i])
             return linear(0.0, coefficients, variables)
@@ -303,7 +293,7 @@ def set_start_set_partition(model: pyo.ConcreteModel, assignment: Classes) -> No
             remedy="Build the model with an upper_bound of at least the loss of the start",
         )
     starred = assignment.labels == SUPPRESSED
-    if context.suppression:
+    if problem.may_suppress:
         counts = np.bincount(sets.rows.type_of[starred], minlength=sets.rows.types)
         for first, count in zip(sets.rows.first.tolist(), counts.tolist(), strict=True):
             model.suppress[first].set_value(int(count))
@@ -311,9 +301,9 @@ def set_start_set_partition(model: pyo.ConcreteModel, assignment: Classes) -> No
         for c, variable in model.used.items():
             variable.set_value(int(chosen[c] > 0))
         losses = sets.losses[chosen > 0].tolist()
-        if context.suppression:
+        if problem.may_suppress:
             model.stars.set_value(int(starred.any()))
-            losses += [context.price] * int(starred.any())
+            losses += [problem.compiled.suppression_price] * int(starred.any())
         model.worst.set_value(max(losses))
 
 
@@ -339,7 +329,7 @@ def read_set_partition(model: pyo.ConcreteModel) -> Classes:
     context: SetContext = model.context
     sets, rows = context.sets, context.sets.rows
     chosen = read_chosen(model)
-    if context.suppression:
+    if context.problem.may_suppress:
         refuse_unsolved(model.suppress.values())
     handed = np.zeros(rows.types, np.int64)
     labels = np.full(context.problem.n, SUPPRESSED, np.int64)

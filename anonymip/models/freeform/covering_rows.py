@@ -111,7 +111,7 @@ class CoverContext(Context):
         context = cls(**vars(plain), own_record=own_record, range_rows=ranges)
         # Sets of one size, in any number, make a perfect matching of equals.
         one_size = len(np.unique(context.least_sizes)) == 1 and not context.is_reciprocal
-        uniform = context.is_regular and one_size and not context.suppression
+        uniform = context.is_regular and one_size and not problem.may_suppress
         if own_record == "free" and not uniform:
             raise InputError(
                 "free own records need sets of one size that need not be reciprocal, and a row of "

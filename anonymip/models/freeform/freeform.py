@@ -229,7 +229,7 @@ def add_matches(model: pyo.ConcreteModel) -> None:
     context: CoverContext = model.context
     own = context.own_record == "fixed"
     apart = context.conflicts
-    suppression = context.suppression
+    suppression = context.problem.may_suppress
     least = own and not suppression
     model.match = pyo.Var(
         model.rows,
@@ -289,7 +289,7 @@ def _add_regularity(model: pyo.ConcreteModel) -> None:
     def numbered(matches: Any) -> Any:
         def rule(model: Any, record: int) -> Any:
             size = float(context.least_sizes[record])
-            out = [model.suppress[record]] if context.suppression else []
+            out = [model.suppress[record]] if problem.may_suppress else []
             ends, ones = matches(model, record), [1.0] * problem.n
             if not context.is_open:
                 return (size, linear(0.0, ones + [size] * len(out), [*ends, *out]), size)
@@ -312,7 +312,7 @@ def _add_regularity(model: pyo.ConcreteModel) -> None:
         (_of_published, "covers", "(10): a published record covers k originals"),
     ):
         model.add_component(name, pyo.Constraint(model.rows, rule=numbered(matches), doc=doc))
-        if context.is_open and context.suppression:
+        if context.is_open and problem.may_suppress:
             rows = pyo.Constraint(model.rows, [0, 1], rule=no_more(matches), doc=f"{doc} at most")
             model.add_component(f"{name}_at_most", rows)
 
@@ -362,7 +362,7 @@ def set_start_freeform(model: pyo.ConcreteModel, assignment: Cover) -> None:
     cells = problem.recoding.describe(problem, cover)
     starred = cover.sizes == 0
     set_cells(model, cells, starred)
-    if context.suppression:
+    if problem.may_suppress:
         for i, suppress in model.suppress.items():
             suppress.set_value(int(starred[i]))
     if model.component("covered") is not None:

@@ -101,7 +101,7 @@ def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
         shares = (denominator - numerator * (codes[:, column] == value)).astype(np.float64)
         own, coefficients = -float(shares[i]), np.delete(shares, i).tolist()
         variables = companions_of(model, i, range(problem.n))
-        if context.suppression and own > 0:
+        if problem.may_suppress and own > 0:
             coefficients.append(own)
             variables.append(model.suppress[i])
         return (own, linear(0.0, coefficients, variables), None)
@@ -127,7 +127,7 @@ def _add_distinct_values(model: pyo.ConcreteModel) -> None:
                 for value, records in records_by_value(codes[:, column])
                 if value != codes[i, column]
             }
-            beside = [(others, model.suppress[i])] if context.suppression else []
+            beside = [(others, model.suppress[i])] if context.problem.may_suppress else []
             holders.append(Holder((i, column), foreign, others, beside))
     add_distinct_values(
         model,

@@ -96,16 +96,6 @@ class Context:
         return self.problem.compiled.tables
 
     @property
-    def suppression(self) -> bool:
-        """Whether records may be suppressed."""
-        return self.problem.may_suppress
-
-    @property
-    def values(self) -> int:
-        """Number of value indicators of a record."""
-        return sum(len(self.problem.microdata.levels[a]) for a in self.sets)
-
-    @property
     def pairs(self) -> int:
         """Number of unordered pairs of records."""
         return self.problem.n * (self.problem.n - 1) // 2

@@ -130,7 +130,7 @@ def _charges(model: pyo.ConcreteModel) -> list[Charge]:
             charge.constant += float(one.alone[code])
             for node, step in zip(one.chains[code], one.steps[code], strict=True):
                 charge.add(step, model.reaches[i, a, node])
-    if context.suppression:
+    if context.problem.may_suppress:
         # Publishing a record exactly is what a suppressed one saves.
         exact = cells_of_sets(problem.microdata, np.arange(problem.n)[:, None])
         alone = problem.compiled.record_losses(exact)
@@ -302,7 +302,7 @@ def charge_for_neighbours(
 
     def rule(model: Any, i: int, step: float = 0.0, pair: Any = None) -> Any:
         coefficients, variables = [1.0], [model.charged[i]]
-        if context.suppression:
+        if context.problem.may_suppress:
             coefficients.append(float(nearest[i] - price) / unit)
             variables.append(model.suppress[i])
         if pair is not None:

@@ -58,37 +58,6 @@ def installed_version(package: str) -> str | None:
         return None
 
 
-def package_availability(
-    package: str,
-    solver: str,
-    probe: Probe | None = None,
-    limits: tuple[int, int] = (0, 0),
-    licence_remedy: str = "",
-) -> Availability:
-    """Return what is known of a solver that comes as a package.
-
-    `solver` is the name of the adapter and of the optional dependency; `probe` asks for the
-    licence, None for free solvers; `limits` are variables and rows that the licence of the bare
-    package allows.
-    """
-    found = installed_version(package)
-    if found is None:
-        return Availability(
-            False,
-            False,
-            None,
-            f"Install it with 'pip install {package}', or with the package: "
-            f"pip install 'anonymip[{solver}]'",
-        )
-    refusal = None if probe is None else _asked(probe)
-    if refusal is None:
-        return Availability(True, True, found, None, "full")
-    if refusal == "limited":
-        reason = f"The licence allows {limits[0]} variables and {limits[1]} rows. {licence_remedy}"
-        return Availability(True, False, found, reason, "size-limited", *limits)
-    return Availability(True, False, found, f"{refusal}. {licence_remedy}", "none")
-
-
 @cache
 def _asked(probe: Probe) -> str | None:
     if not can_isolate():
@@ -285,9 +254,11 @@ class PackageSolver(ABC):
     #: Names on the package index, and of the optional dependency.
     package: str
     optional: str
-    #: As for :func:`package_availability`.
-    probe: Probe | None = None
-    size_limit: tuple[int, int] = (0, 0)
+    probe: Probe | None = None  # asks for the licence; None of free solvers
+    size_limit: tuple[int, int] = (
+        0,
+        0,
+    )  # variables and rows that the bare package's licence allows
     licence_remedy: str = ""
     #: Why it stopped, by its status; statuses of unbounded models, and those of them that may mean
     #: infeasible ones.
@@ -318,9 +289,24 @@ class PackageSolver(ABC):
 
     def availability(self) -> Availability:
         """Return whether the package is installed, and what its licence allows."""
-        return package_availability(
-            self.package, self.optional, self.probe, self.size_limit, self.licence_remedy
-        )
+        found = installed_version(self.package)
+        if found is None:
+            return Availability(
+                False,
+                False,
+                None,
+                f"Install it with 'pip install {self.package}', or with the package: "
+                f"pip install 'anonymip[{self.optional}]'",
+            )
+        refusal = None if self.probe is None else _asked(self.probe)
+        if refusal is None:
+            return Availability(True, True, found, None, "full")
+        if refusal == "limited":
+            variables, rows = self.size_limit
+            reason = f"The licence allows {variables} variables and {rows} rows. "
+            reason += self.licence_remedy
+            return Availability(True, False, found, reason, "size-limited", variables, rows)
+        return Availability(True, False, found, f"{refusal}. {self.licence_remedy}", "none")
 
     def solve(
         self, form: StandardForm, start: Floats | None, options: SolverOptions, budget: Budget

@@ -35,7 +35,7 @@ from anonymip import (
     solve,
     solve_model,
 )
-from anonymip.exact import failed_solver, model_run
+from anonymip.exact import model_run
 from anonymip.exact.classes import equivalence_mip as model_solve
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.heuristics.classes.ordered_cut import ordered_cut
@@ -211,7 +211,7 @@ def test_lying_objective_is_caught(health: Problem, monkeypatch: pytest.MonkeyPa
     solution = equivalence_mip(health)
     assert solution.objective == pytest.approx(0.9550901541)
     assert "returns objective 0.5, but the classes it names lose" in solution.trace[-1]
-    monkeypatch.setattr(failed_solver, "_SEARCHED", 0)
+    monkeypatch.setattr(model_run, "_SEARCHED", 0)
     start = Classes(np.zeros(7, np.int64))
     kept = equivalence_mip(health, formulation="bigm", start=start)
     assert kept.status.stopped is Stopped.ERROR
@@ -222,7 +222,7 @@ def test_lying_infeasibility_is_caught(health: Problem, monkeypatch: pytest.Monk
     """One class of all records is always allowed, so the model is never infeasible."""
     answering(monkeypatch, stopped=Stopped.INFEASIBLE, values=None, objective=None, bound=None)
     assert "calls a feasible model infeasible" in equivalence_mip(health).trace[-1]
-    monkeypatch.setattr(failed_solver, "_SEARCHED", 0)
+    monkeypatch.setattr(model_run, "_SEARCHED", 0)
     monkeypatch.setattr(model_run, "cheap_release", lambda *_: None)
     with pytest.raises(SolverError, match="calls a feasible model infeasible"):
         equivalence_mip(health, formulation="bigm", warm_start="none")

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from anonymip import SSE, Budget, InputError, NoSolution, Problem, Progress, Stopped
-from anonymip.exact.freeform.freeform_mip import freeform_mip
-from anonymip.exact.freeform.pair_assignment import (
+from anonymip.exact.freeform.freeform_mip import (
     best_partners,
     dual_bound,
+    freeform_mip,
     pair_losses_within_limits,
     pair_obstacle,
 )
@@ -164,7 +164,7 @@ def test_losses_of_pairs_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     case = Case((Column((0, 1)),), 2, LOSSES["gcp"])
     problem = case.problem().replace(microdata=microdata, recoding=Freeform())
     whole = pair_losses_within_limits(problem, Budget())
-    monkeypatch.setattr("anonymip.exact.freeform.pair_assignment._BATCH", 80)
+    monkeypatch.setattr("anonymip.exact.freeform.freeform_mip._BATCH", 80)
     parts = pair_losses_within_limits(problem, Budget())
     assert whole is not None
     assert parts is not None

@@ -10,7 +10,8 @@ import pytest
 from anonymip.errors import SolverError
 from anonymip.runtime.budget import Budget
 from anonymip.solvers.adapters import cplex, gurobi, highs, packages, scip
-from anonymip.solvers.adapters.packages import Search, installed_version, package_availability
+from anonymip.solvers.adapters.packages import Probe, Search, installed_version
+from anonymip.solvers.interface import Availability
 from anonymip.status import Stopped
 
 
@@ -46,6 +47,21 @@ def forget() -> Iterator[None]:
     packages._asked.cache_clear()
     yield
     packages._asked.cache_clear()
+
+
+def package_availability(
+    package: str,
+    optional: str,
+    probe: Probe | None = None,
+    limits: tuple[int, int] = (0, 0),
+    remedy: str = "",
+) -> Availability:
+    """Ask an adapter of such a package."""
+    adapter: Any = scip.ScipSolver()
+    adapter.package, adapter.optional, adapter.probe = package, optional, probe
+    adapter.size_limit, adapter.licence_remedy = limits, remedy
+    found: Availability = adapter.availability()
+    return found
 
 
 def test_absent_package() -> None:
