@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -51,20 +51,15 @@ def recoding_of(problem: ProblemView) -> PatternGuided:
     return recoding
 
 
-class PricedPatterns(NamedTuple):
-    """The patterns of a problem and what a record costs."""
+def priced_patterns(problem: ProblemView) -> tuple[Flags, Floats, float]:
+    """Return the (p, m) patterns, what a record costs under each, and suppressed as a whole.
 
-    stars: Flags  # (p, m), true for stars
-    costs: Floats  # (p,) under each
-    price: float  # suppressed as a whole; infinite where that is not allowed
-
-
-def priced_patterns(problem: ProblemView) -> PricedPatterns:
-    """Return the patterns with their costs; errors are those of :func:`output_rows`."""
+    The last is infinite where that is not allowed. Errors are those of :func:`output_rows`.
+    """
     recoding, compiled = recoding_of(problem), problem.compiled
     stars = recoding.stars(problem)
     price = float(compiled.suppression_price) if recoding.suppression else np.inf
-    return PricedPatterns(stars, pattern_costs(compiled, stars), price)
+    return stars, pattern_costs(compiled, stars), price
 
 
 def grid_of(losses: Floats) -> int:
