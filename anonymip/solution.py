@@ -533,13 +533,13 @@ def _tells_apart(problem: Problem, objective: float, bound: float) -> bool:
     compiled = problem.compiled
     if problem.recoding.name == "pattern":
         try:
-            priced = priced_patterns(problem)
+            _, costs, price = priced_patterns(problem)
         except UnsupportedObjective:
             # Stars have no cost of their own, as where the largest loss counts.
             return True
-        losses = np.append(priced.costs, priced.price)
+        losses = np.append(costs, price)
         above = losses[np.isfinite(losses)] - losses.min()
-        visible = above[above > 4.0 * np.finfo(float).eps * np.abs(priced.costs).max()]
+        visible = above[above > 4.0 * np.finfo(float).eps * np.abs(costs).max()]
         return bool(unseen < visible.min(initial=np.inf))
     return not compiled.has_tables or unseen < least_step(compiled.tables, problem.microdata)
 

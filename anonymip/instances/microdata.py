@@ -364,7 +364,7 @@ class Microdata(Frozen):
         log n).
         """
         looked_at = range(self.m) if columns is None else columns
-        key = _row_keys(self.codes[:, list(looked_at)], [len(self.levels[a]) for a in looked_at])
+        key = row_keys(self.codes[:, list(looked_at)], [len(self.levels[a]) for a in looked_at])
         _, first, inverse, counts = np.unique(
             key, return_index=True, return_inverse=True, return_counts=True
         )
@@ -377,7 +377,7 @@ class Microdata(Frozen):
         return f"<Microdata: {self.n} records, quasi-identifiers {', '.join(self.names)}>"
 
 
-def _row_keys(codes: Codes, sizes: Sequence[int]) -> Ints:
+def row_keys(codes: NDArray[np.integer], sizes: Sequence[int]) -> Ints:
     """Return one integer per row, ordered like the rows; compresses whenever 63 bits overflow."""
     key = np.zeros(len(codes), np.int64)
     span = 1

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError, NoSolution, argument
 from anonymip.instances.microdata import RowTypes
@@ -52,20 +51,15 @@ def recoding_of(problem: ProblemView) -> PatternGuided:
     return recoding
 
 
-class PricedPatterns(NamedTuple):
-    """The patterns of a problem and what a record costs."""
+def priced_patterns(problem: ProblemView) -> tuple[Flags, Floats, float]:
+    """Return the (p, m) patterns, what a record costs under each, and suppressed as a whole.
 
-    stars: Flags  # (p, m), true for stars
-    costs: Floats  # (p,) under each
-    price: float  # suppressed as a whole; infinite where that is not allowed
-
-
-def priced_patterns(problem: ProblemView) -> PricedPatterns:
-    """Return the patterns with their costs; errors are those of :func:`output_rows`."""
+    The last is infinite where that is not allowed. Errors are those of :func:`output_rows`.
+    """
     recoding, compiled = recoding_of(problem), problem.compiled
     stars = recoding.stars(problem)
     price = float(compiled.suppression_price) if recoding.suppression else np.inf
-    return PricedPatterns(stars, pattern_costs(compiled, stars), price)
+    return stars, pattern_costs(compiled, stars), price
 
 
 def grid_of(losses: Floats) -> int:
@@ -147,39 +141,17 @@ def representatives(row_of: Codes, costs: Floats) -> Codes:
     (r,) float64, cost of a record in each output row. Returns: (r,) int32, the first among equals;
     rows that no type may become stand for themselves. Complexity: O(t p log(t p)).
     """
-    count = len(costs)
     pattern, type_of = np.nonzero(row_of >= 0)
     row = row_of[pattern, type_of]
-    sizes = np.bincount(row, minlength=count)
     # Types ascend within each row, so equal rows are equal slices.
-    members = type_of[np.argsort(row, kind="stable")].astype(np.int64)
-    start = np.concatenate([[0], np.cumsum(sizes)])
-    drawn = np.random.default_rng(0).integers(0, 2**63, size=row_of.shape[1], dtype=np.int64)
-    marks: NDArray[np.uint64] = np.asarray(drawn).astype(np.uint64)
-    sums = np.zeros(len(members) + 1, np.uint64)
-    np.cumsum(marks[members], dtype=np.uint64, out=sums[1:])
-    marked = sums[start[1:]] - sums[start[:-1]]
-    order = np.lexsort((costs, marked, sizes))
-    before, after = order[:-1], order[1:]
-    alike = np.flatnonzero(
-        (marked[before] == marked[after]) & (sizes[before] == sizes[after]) & (sizes[after] > 0)
-    )
-    before, after = before[alike], after[alike]
-    # Equal marks are a hint only: the types themselves are compared.
-    length = sizes[after]
-    within = np.arange(int(length.sum())) - np.repeat(np.cumsum(length) - length, length)
-    differs = (
-        members[np.repeat(start[before], length) + within]
-        != members[np.repeat(start[after], length) + within]
-    )
-    pair = np.repeat(np.arange(len(after)), length)
-    equal = np.bincount(pair, weights=differs, minlength=len(after)) == 0
-    # Rows equal to the one before them belong to the first of their run, the cheapest.
-    repeats = np.zeros(count, np.bool_)
-    repeats[alike[equal] + 1] = True
-    leading = np.maximum.accumulate(np.where(repeats, 0, np.arange(count)))
-    stands_for = np.empty(count, np.int32)
-    stands_for[order] = order[leading]
+    members = type_of[np.argsort(row, kind="stable")].astype(np.int32)
+    start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(costs)))]).tolist()
+    stands_for = np.arange(len(costs), dtype=np.int32)
+    cheapest: dict[bytes, int] = {}
+    for at in np.argsort(costs, kind="stable").tolist():
+        if start[at] < start[at + 1]:
+            types = members[start[at] : start[at + 1]].tobytes()
+            stands_for[at] = cheapest.setdefault(types, at)
     return stands_for
 
 

@@ -26,7 +26,7 @@ from anonymip.recodings.recoding import (
     as_kind,
     check_suppressed,
 )
-from anonymip.recodings.rows import describe_levels, equal_rows
+from anonymip.recodings.rows import describe_levels, equal_rows, level_maps
 from anonymip.runtime.arrays import Flags
 
 MAX_PATTERNS = 1_000_000  # patterns that a mask may have: more cannot be looked at one by one
@@ -338,13 +338,7 @@ class PatternGuided(PricedSuppression, _Masked):
     def describe(self, problem: ProblemView, assignment: Assignment) -> Description:
         """Return what is published: exact values and stars."""
         hidden, microdata = self._hidden(problem, assignment), problem.microdata
-        exact = [
-            np.arange(len(level)) if attribute.hierarchy is None else microdata.leaves(a)
-            for a, (attribute, level) in enumerate(
-                zip(microdata.attributes, microdata.levels, strict=True)
-            )
-        ]
-        cells = [values.astype(np.int32)[None] for values in exact]
+        cells = [each.cells[:1] for each in level_maps(microdata)]
         return describe_levels(microdata, cells, np.zeros(hidden.shape, np.int64), hidden)
 
     def max_size(self, problem: ProblemView) -> SizeLimit:

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, CellSets, Classes, Description, by_size
 from anonymip.instances.attribute import Attribute
-from anonymip.instances.microdata import Microdata
+from anonymip.instances.microdata import Microdata, row_keys
 from anonymip.runtime.arrays import Codes, Flags, Ints
-
-_SIZES = 64  # most sizes of sets that are sorted one size at a time
 
 
 def describe_sets(microdata: Microdata, start: Ints, members: NDArray[np.integer]) -> Description:
@@ -23,7 +21,7 @@ def describe_sets(microdata: Microdata, start: Ints, members: NDArray[np.integer
 
     `start`: (sets + 1,) where each set begins in `members`; none is empty. `members`: records of
     all sets. Returns: one row for each set. Complexity: O(m e log s) for e members in all in sets
-    of s; O(m e log e) if the sets have very many different sizes.
+    of s.
     """
     count, m = len(start) - 1, microdata.m
     lower, upper = np.full((count, m), np.nan), np.full((count, m), np.nan)
@@ -88,11 +86,8 @@ def starred_elsewhere(cells: Description, sets: NDArray[np.integer]) -> Descript
 def _sorted_within(codes: Codes, start: Ints) -> Codes:
     """Return the codes, ascending within each set."""
     sizes = np.diff(start)
-    distinct = np.unique(sizes)
-    if len(distinct) == 1:
-        return np.sort(codes.reshape(-1, distinct[0]), axis=1).ravel()
-    if len(distinct) > _SIZES:
-        return codes[np.lexsort((codes, np.repeat(np.arange(len(sizes)), sizes)))]
+    if (sizes == sizes[0]).all():
+        return np.sort(codes.reshape(-1, sizes[0]), axis=1).ravel()
     values = np.empty_like(codes)
     for _, places in by_size(start):
         values[places] = np.sort(codes[places], axis=1)
@@ -105,12 +100,9 @@ def equal_rows(cells: NDArray[np.integer], left_out: Flags | None = None) -> Cla
     `cells`: (n, m) number of each published cell: equal exactly where cells of a column are.
     `left_out`: (n,) records that are in no class; None for none. Complexity: O(m n log n).
     """
-    labels = np.zeros(len(cells), np.int64)
-    for column in cells.T:
-        # Labels stay below n, so the product of two columns always fits.
-        spread = int(column.max(initial=0)) - int(column.min(initial=0)) + 1
-        wide = labels * spread + (column - column.min(initial=0))
-        labels = np.unique(wide, return_inverse=True)[1].ravel().astype(np.int64)
+    from_zero = cells - cells.min(axis=0, initial=0)
+    keys = row_keys(from_zero, (from_zero.max(axis=0, initial=0) + 1).tolist())
+    labels = np.unique(keys, return_inverse=True)[1].ravel()
     if left_out is not None:
         labels[left_out] = SUPPRESSED
     return Classes(labels.astype(np.int32))

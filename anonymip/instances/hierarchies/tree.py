@@ -38,19 +38,12 @@ class Tree:
                 level[label] = max(level.get(label, 0), at)
         for child, above in parents.items():
             children.setdefault(above, []).append(child)
-        leaves, inner = _depth_first(paths[0][-1], children)
-        labels = (*leaves, *inner)
+        labels, spans = _depth_first(paths[0][-1], children)
         place = {label: at for at, label in enumerate(labels)}
         parent = np.array(
             [place[parents[label]] if label in parents else -1 for label in labels], np.int32
         )
-        first = np.arange(len(labels), dtype=np.int32)
-        last = first.copy()
-        # Inner nodes come in post-order: children are complete before their parent.
-        for label in inner:
-            below = [place[child] for child in children[label]]
-            first[place[label]] = first[below].min()
-            last[place[label]] = last[below].max()
+        first, last = np.array(spans, np.int32).T.copy()
         return cls(labels, parent, np.array([level[label] for label in labels]), first, last)
 
     @property
@@ -93,18 +86,23 @@ class Tree:
             nodes = np.where(short, self.parent[nodes], nodes).astype(np.int32)
 
 
-def _depth_first(root: str, children: dict[str, list[str]]) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the leaves from left to right, and the inner nodes in post-order."""
+def _depth_first(
+    root: str, children: dict[str, list[str]]
+) -> tuple[tuple[str, ...], list[tuple[int, int]]]:
+    """Return the leaves from left to right and the inner nodes in post-order, and their spans."""
     leaves: list[str] = []
     inner: list[str] = []
-    stack: list[tuple[str, bool]] = [(root, False)]
+    spans: list[tuple[int, int]] = []
+    stack = [(root, -1)]
     while stack:
-        label, done = stack.pop()
+        label, first = stack.pop()
         if label not in children:
             leaves.append(label)
-        elif done:
+        elif first >= 0:
             inner.append(label)
+            spans.append((first, len(leaves) - 1))
         else:
-            stack.append((label, True))
-            stack.extend((child, False) for child in reversed(children[label]))
-    return leaves, inner
+            # It comes again when all below it have come.
+            stack.append((label, len(leaves)))
+            stack.extend((child, -1) for child in reversed(children[label]))
+    return (*leaves, *inner), [*((at, at) for at in range(len(leaves))), *spans]

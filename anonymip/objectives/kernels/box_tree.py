@@ -226,18 +226,8 @@ def box_bound(tree: BoxTree, tables: LossTables, state: ClassState, node: int) -
 
 @kernel
 def cheapest_row(tree: BoxTree, rows: KernelRows, state: ClassState, alive: Ints) -> int:
-    """Return the first of the living rows whose joining gives the least record loss, or -1.
-
-    The loss of a row is written out once more: reading the arrays out of the tuples for each would
-    take most of the time.
-    """
+    """Return the first of the living rows whose joining gives the least record loss, or -1."""
     stack, stack_bounds = tree.stack, tree.stack_bounds
-    values, range_low, range_high = rows.range_values, rows.tables.range_low, rows.tables.range_high
-    low, high, items = state.low, state.high, tree.items
-    codes, member, member_start = rows.set_codes, state.member, state.member_start
-    stamp, set_count = state.stamp[0], state.counts
-    set_losses, set_start = rows.tables.set_losses, rows.tables.set_start
-    has_pairs = len(rows.tables.pair_columns) > 0
     best, best_loss = -1, np.inf
     if tree.alive[0] == 0:
         return best
@@ -254,21 +244,10 @@ def cheapest_row(tree: BoxTree, rows: KernelRows, state: ClassState, alive: Ints
         # A leaf: its living rows one by one.
         if child < 0:
             for at in range(tree.begin[node], tree.end[node]):
-                row = items[at]
+                row = tree.items[at]
                 if alive[row] == 0:
                     continue
-                if has_pairs:
-                    loss = joined_loss(rows, state, row)
-                else:
-                    loss = rows.tables.constant
-                    for r in range(len(low)):
-                        value = values[row, r]
-                        least = min(low[r], value)
-                        width = max(high[r], value) - least
-                        loss += range_high[r] * width + (range_low[r] + range_high[r]) * least
-                    for s in range(len(set_count)):
-                        new = 1 if member[member_start[s] + codes[row, s]] != stamp else 0
-                        loss += set_losses[set_start[s] + set_count[s] + new]
+                loss = joined_loss(rows, state, row)
                 if loss < best_loss or (loss == best_loss and row < best):
                     best, best_loss = row, loss
             continue
