@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.graphs.weighted.assignment import assign
+from anonymip.graphs.weighted.light_factors import cycles_of
 from anonymip.heuristics.freeform.partitioned import in_parts
 from anonymip.heuristics.freeform.rounds.growing_cover import add
 from anonymip.heuristics.freeform.rounds.reciprocal import OpenRecords, grow_pairs, make_pair
@@ -92,29 +93,16 @@ def _pair_by_assignment(
     lacking = np.flatnonzero(open_.blocks.places > 0)
     among = costs if len(lacking) == len(costs) else costs[np.ix_(lacking, lacking)]
     columns, _, stopped = assign(among, rounds.budget, phase=phase)
-    for cycle in _cycles(columns):
-        for one, other in _pairs(cycle, among):
+    # Where time ended rows lack a column: closed all the same, their cycles are left out.
+    closed, everyone = columns.copy(), np.arange(len(columns))
+    closed[columns < 0] = np.setdiff1d(everyone, columns)
+    for cycle in cycles_of(len(columns), np.stack([everyone, closed], axis=1)):
+        for one, other in _pairs(cycle, among) if (columns[cycle] >= 0).all() else ():
             make_pair(rounds.cover, rounds.weights, open_, int(lacking[one]), int(lacking[other]))
     return stopped
 
 
-def _cycles(columns: Ints) -> list[list[int]]:
-    """Return the cycles of an assignment, without the rows that have no column."""
-    seen = columns < 0
-    cycles = []
-    for start in range(len(columns)):
-        cycle: list[int] = []
-        at = start
-        while at >= 0 and not seen[at]:
-            seen[at] = True
-            cycle.append(at)
-            at = int(columns[at])
-        if cycle and at == start:
-            cycles.append(cycle)
-    return cycles
-
-
-def _pairs(cycle: list[int], costs: NDArray[np.floating[Any]]) -> list[tuple[int, int]]:
+def _pairs(cycle: Ints, costs: NDArray[np.floating[Any]]) -> list[tuple[int, int]]:
     """Return the cheapest pairs of neighbours in a cycle that leave out at most one record.
 
     With an odd number of records every second edge, twice around, is a list in which the pairs
