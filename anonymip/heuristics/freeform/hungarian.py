@@ -14,7 +14,7 @@ from anonymip.graphs.weighted.light_factors import cycles_of
 from anonymip.heuristics.freeform.partitioned import in_parts
 from anonymip.heuristics.freeform.rounds.growing_cover import add
 from anonymip.heuristics.freeform.rounds.reciprocal import OpenRecords, grow_pairs, make_pair
-from anonymip.heuristics.freeform.rounds.rounds import Costs, Rounds, fill_costs, new_costs
+from anonymip.heuristics.freeform.rounds.rounds import Costs, Rounds, new_costs, weigh_pairs
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
@@ -61,7 +61,7 @@ def hungarian(
 
     def match(_: Ints, phase: str) -> Stopped | None:
         nonlocal duals
-        stopped = fill_costs(rounds, costs, phase)
+        stopped = weigh_pairs(rounds, costs, phase)
         if stopped is None:
             columns, duals, stopped = assign(costs, rounds.budget, duals=duals, phase=phase)
             for i in np.flatnonzero(columns >= 0).tolist():
@@ -83,7 +83,7 @@ def _pair_by_assignment(
     A cycle of even length falls into pairs in two ways, the cheaper is taken; one of odd length
     leaves out the record that makes the rest cheapest.
     """
-    stopped = fill_costs(rounds, costs, phase)
+    stopped = weigh_pairs(rounds, costs, phase)
     if stopped is not None:
         return stopped
     # Each weight becomes the sum of both ways, row by row: a copy of all would not fit.
