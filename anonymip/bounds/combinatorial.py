@@ -36,8 +36,6 @@ from anonymip.tolerances import LOSS_RELATIVE, SEARCH_ROUNDING
 _PAIRS = 2_000_000
 #: Records up to which squared errors are left to nearest ones: their linear program is soon solved.
 _FEW = 40
-#: Records whose neighbours are looked up at a time.
-_POINTS_AT_A_TIME = 5_000
 
 
 def lower_bound_of(
@@ -206,23 +204,23 @@ def squared_error_terms(problem: Problem, budget: Budget | None = None) -> tuple
             f"the bound on squared errors does not hold for {problem.compiled.name!r}",
             remedy="Use the objective sse with equivalence classes",
         )
-    n, k, budget = problem.n, problem.k, budget or Budget()
+    n, k = problem.n, problem.k
     assert isinstance(problem.objective, SSE)
     points = problem.objective.points(problem.microdata)
     tree = cKDTree(points)
     # Differences of coordinates are off by this much at most, and distances by its root of m.
     error = 4 * np.finfo(np.float64).eps * float(np.abs(points).max()) * problem.m**0.5
     terms = np.zeros(n)
-    done = 0
-    while done < n and budget.stop_reason() is None:
-        distances, _ = tree.query(points[done : done + _POINTS_AT_A_TIME], k=k)
+
+    def step(begin: int, end: int) -> None:
+        distances, _ = tree.query(points[begin:end], k=k)
         lowered = np.maximum(0.0, distances * (1 - LOSS_RELATIVE) - error)
         # The record itself is among the k, at distance 0.
-        terms[done : done + _POINTS_AT_A_TIME] = (lowered**2).sum(axis=1) / (2 * k)
-        done = min(done + _POINTS_AT_A_TIME, n)
-        budget.report("bound on squared errors", done=done, total=n)
+        terms[begin:end] = (lowered**2).sum(axis=1) / (2 * k)
+
+    stopped = run_over(step, n, budget or Budget(), "bound on squared errors", first=1_000)
     # Not a number where records cannot be suppressed: then the terms stay.
-    return np.fmin(terms, problem.compiled.suppression_price), done == n
+    return np.fmin(terms, problem.compiled.suppression_price), stopped is None
 
 
 def weaker_notion_bound(

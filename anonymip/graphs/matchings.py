@@ -74,8 +74,8 @@ def ring_successors(cover: Cover) -> Ints | None:
     records only the set of the next record lacks exactly the record itself; on one of K all sets
     are equal, and any closed order will do. What is found is checked. Complexity: O(n K^2).
     """
-    degree = int(cover.sizes[0])
-    if (cover.sizes != degree).any() or (cover.degrees != degree).any():
+    degree = degree_of(cover)
+    if degree is None:
         return None
     n, sets = cover.n, cover.matches
     if degree == 1:

@@ -31,11 +31,6 @@ def workers_of(jobs: int) -> int:
     return jobs or min(2, os.cpu_count() or 1)
 
 
-def can_be_sent(task: Task[T]) -> bool:
-    """Return whether a task can be handed to another process."""
-    return content_of(task) is not None
-
-
 def run_side_by_side(
     tasks: Sequence[Task[T]],
     budget: Budget,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from math import fsum
@@ -104,7 +105,7 @@ def split(number: int, batch: Batch, plan: Plan, *, budget: Budget | None = None
     present, counts = np.unique(numbers, return_counts=True)
     place = Path(plan.scratch) / f"rows-{number:06}.parquet"
     ordered, at = table.take(pa.array(order)), 0
-    with _Appearing(place) as temporary, parquet.ParquetWriter(temporary, ordered.schema) as writer:
+    with _appearing(place) as temporary, parquet.ParquetWriter(temporary, ordered.schema) as writer:
         for count in counts.tolist():
             writer.write_table(ordered.slice(at, count), row_group_size=max(1, count))
             at += count
@@ -118,22 +119,16 @@ def split(number: int, batch: Batch, plan: Plan, *, budget: Budget | None = None
     )
 
 
-class _Appearing:
-    """A file that appears under its name when it is whole: a task may be tried more than once."""
-
-    def __init__(self, place: Path) -> None:
-        self._place = place
-        self._temporary = place.with_name(f"{secrets.token_hex(4)}.{place.name}")
-
-    def __enter__(self) -> Path:
-        os.close(os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        return self._temporary
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            os.replace(self._temporary, self._place)
-        else:
-            self._temporary.unlink(missing_ok=True)
+@contextmanager
+def _appearing(place: Path) -> Iterator[Path]:
+    """Give a file that has its name when it is whole: a task may be tried more than once."""
+    temporary = place.with_name(f"{secrets.token_hex(4)}.{place.name}")
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    try:
+        yield temporary
+        os.replace(temporary, place)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -242,7 +237,7 @@ def _solved(
     release = publish(solution, by_content=True, **asked.layout)
     # A part that is tried again has a file of its own: of a cover it differs.
     place = Path(plan.scratch) / f"part-{task.number:05}-{secrets.token_hex(4)}.parquet"
-    with _Appearing(place) as temporary:
+    with _appearing(place) as temporary:
         _write(release.table, rows.schema, temporary)
         manifest = of_file(as_verified(release.manifest), temporary)
         release.read_back(temporary, manifest, data.original)

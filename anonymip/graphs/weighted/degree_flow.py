@@ -66,24 +66,13 @@ def cheapest_degrees(
     return flow, run_over(step, n, budget or Budget(), phase)
 
 
-@kernel
 def _first_duals(costs: NDArray[np.floating], flow: Flow) -> None:
     """Make all reduced costs at least 0: first by the columns, then by the rows."""
-    n = len(costs)
-    for i in range(n):
-        row = costs[i]
-        for j in range(n):
-            if i == 0 or row[j] < flow.right[j]:
-                flow.right[j] = row[j]
-    for j in range(n):
-        if flow.right[j] == np.inf:
-            flow.right[j] = 0.0
-    for i in range(n):
-        row = costs[i]
-        least = np.inf
-        for j in range(n):
-            least = min(least, row[j] - flow.right[j])
-        flow.left[i] = least if least < np.inf else 0.0
+    right = costs.min(axis=0)
+    flow.right[:] = np.where(right < np.inf, right, 0.0)
+    # Row by row: a copy of all costs would not fit.
+    left = np.array([(row - flow.right).min() for row in costs])
+    flow.left[:] = np.where(left < np.inf, left, 0.0)
 
 
 @kernel

@@ -250,7 +250,7 @@ def _decide(
 
 
 def cycles_of(n: int, edges: Ints) -> list[Ints]:
-    """Return the cycles of a 2-factor, each as its nodes in turn."""
+    """Return the cycles of a 2-factor, or of a permutation's edges, each as its nodes in turn."""
     around: list[list[int]] = [[] for _ in range(n)]
     for one, other in edges.tolist():
         around[one].append(other)

@@ -141,23 +141,15 @@ def pair_losses(rows: KernelRows, ones: Ints, others: Ints) -> Floats:
 
 def all_distances(rows: KernelRows, types: Ints, budget: Budget) -> tuple[Floats, Stopped | None]:
     """Return (n, n) distances of rows of the given types, infinite on the diagonal."""
-    n = len(types)
-    found = np.full((n, n), np.inf)
+    found = np.full((len(types), len(types)), np.inf)
     own = pair_losses(rows, types, types)
-    step = partial(_fill_distances, rows, types, own, found)
-    return found, run_over(step, n, budget, "distances", first=100)
 
+    def step(begin: int, end: int) -> None:
+        for one in range(begin, end):
+            losses = pair_losses(rows, np.full(one, types[one]), types[:one])
+            found[one, :one] = found[:one, one] = losses - (own[one] + own[:one]) / 2
 
-@kernel
-def _fill_distances(
-    rows: KernelRows, types: Ints, own: Floats, found: Floats, begin: int, end: int
-) -> None:
-    for one in range(begin, end):
-        for other in range(one):
-            distance = pair_loss(rows, types[one], types[other])
-            distance -= (own[one] + own[other]) / 2
-            found[one, other] = distance
-            found[other, one] = distance
+    return found, run_over(step, len(types), budget, "distances", first=100)
 
 
 def close_pairs(

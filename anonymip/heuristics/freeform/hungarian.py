@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.graphs.weighted.assignment import assign
+from anonymip.graphs.weighted.light_factors import cycles_of
 from anonymip.heuristics.freeform.partitioned import in_parts
 from anonymip.heuristics.freeform.rounds.growing_cover import add
 from anonymip.heuristics.freeform.rounds.reciprocal import OpenRecords, grow_pairs, make_pair
-from anonymip.heuristics.freeform.rounds.rounds import Costs, Rounds, fill_costs, new_costs
+from anonymip.heuristics.freeform.rounds.rounds import Costs, Rounds, new_costs, weigh_pairs
 from anonymip.problem import Problem
 from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
@@ -60,7 +61,7 @@ def hungarian(
 
     def match(_: Ints, phase: str) -> Stopped | None:
         nonlocal duals
-        stopped = fill_costs(rounds, costs, phase)
+        stopped = weigh_pairs(rounds, costs, phase)
         if stopped is None:
             columns, duals, stopped = assign(costs, rounds.budget, duals=duals, phase=phase)
             for i in np.flatnonzero(columns >= 0).tolist():
@@ -82,7 +83,7 @@ def _pair_by_assignment(
     A cycle of even length falls into pairs in two ways, the cheaper is taken; one of odd length
     leaves out the record that makes the rest cheapest.
     """
-    stopped = fill_costs(rounds, costs, phase)
+    stopped = weigh_pairs(rounds, costs, phase)
     if stopped is not None:
         return stopped
     # Each weight becomes the sum of both ways, row by row: a copy of all would not fit.
@@ -92,29 +93,16 @@ def _pair_by_assignment(
     lacking = np.flatnonzero(open_.blocks.places > 0)
     among = costs if len(lacking) == len(costs) else costs[np.ix_(lacking, lacking)]
     columns, _, stopped = assign(among, rounds.budget, phase=phase)
-    for cycle in _cycles(columns):
-        for one, other in _pairs(cycle, among):
+    # Where time ended rows lack a column: closed all the same, their cycles are left out.
+    closed, everyone = columns.copy(), np.arange(len(columns))
+    closed[columns < 0] = np.setdiff1d(everyone, columns)
+    for cycle in cycles_of(len(columns), np.stack([everyone, closed], axis=1)):
+        for one, other in _pairs(cycle, among) if (columns[cycle] >= 0).all() else ():
             make_pair(rounds.cover, rounds.weights, open_, int(lacking[one]), int(lacking[other]))
     return stopped
 
 
-def _cycles(columns: Ints) -> list[list[int]]:
-    """Return the cycles of an assignment, without the rows that have no column."""
-    seen = columns < 0
-    cycles = []
-    for start in range(len(columns)):
-        cycle: list[int] = []
-        at = start
-        while at >= 0 and not seen[at]:
-            seen[at] = True
-            cycle.append(at)
-            at = int(columns[at])
-        if cycle and at == start:
-            cycles.append(cycle)
-    return cycles
-
-
-def _pairs(cycle: list[int], costs: NDArray[np.floating[Any]]) -> list[tuple[int, int]]:
+def _pairs(cycle: Ints, costs: NDArray[np.floating[Any]]) -> list[tuple[int, int]]:
     """Return the cheapest pairs of neighbours in a cycle that leave out at most one record.
 
     With an odd number of records every second edge, twice around, is a list in which the pairs

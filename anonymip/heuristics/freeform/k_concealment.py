@@ -149,39 +149,38 @@ class Growth:
         for record in wide:
             through[record] = record
             step(record)
-        for done in range(len(wide), self._n):
-            reason = budget.stop_reason()
-            if reason is not None:
-                return reason
-            nearest = int(cost.argmin())
-            _check(cost[nearest] < np.inf)
-            self.costs[nearest] = cost[nearest]
-            step(nearest)
-            budget.report("leading ways to wide records", done=done, total=self._n)
-        return None
+
+        def lead(begin: int, end: int) -> None:
+            for _ in range(begin, end):
+                nearest = int(cost.argmin())
+                _check(cost[nearest] < np.inf)
+                self.costs[nearest] = cost[nearest]
+                step(nearest)
+
+        return run_over(lead, self._n - len(wide), budget, "leading ways to wide records")
 
     def _connect(self, budget: Budget) -> Stopped | None:
         self._rows = [self._row(i) for i in range(self._n)]
         component = components(self.cover())
-        for original in range(self._n):
-            reason = budget.stop_reason()
-            if reason is not None:
-                return reason
-            while True:
-                holders = _consistent(self._cells, original, False)
-                effective = component[holders] == component[original]
-                if np.count_nonzero(effective) >= self._k:
-                    break
-                others = holders[~effective]
-                costs = np.array([increase(self._states, original, other) for other in others])
-                best = int(costs.argmin())
-                _check(costs[best] < np.inf)
-                take(self._states, original, others[best])
-                widen(self._cells, original, others[best])
-                self._rows[original] = self._row(original)
-                component = components(self.cover())
-            budget.report("making matches effective", done=original + 1, total=self._n)
-        return None
+
+        def connect(begin: int, end: int) -> None:
+            nonlocal component
+            for original in range(begin, end):
+                while True:
+                    holders = _consistent(self._cells, original, False)
+                    effective = component[holders] == component[original]
+                    if np.count_nonzero(effective) >= self._k:
+                        break
+                    others = holders[~effective]
+                    costs = np.array([increase(self._states, original, one) for one in others])
+                    best = int(costs.argmin())
+                    _check(costs[best] < np.inf)
+                    take(self._states, original, others[best])
+                    widen(self._cells, original, others[best])
+                    self._rows[original] = self._row(original)
+                    component = components(self.cover())
+
+        return run_over(connect, self._n, budget, "making matches effective")
 
     def _row(self, i: int) -> Codes:
         return _consistent(self._cells, i, True).astype(np.int32)

@@ -8,7 +8,7 @@ from anonymip.errors import InputError
 from anonymip.graphs.weighted.degree_flow import cheapest_degrees
 from anonymip.heuristics.freeform.left_out import leaves_out
 from anonymip.heuristics.freeform.rounds.growing_cover import add
-from anonymip.heuristics.freeform.rounds.rounds import Rounds, fill_costs, new_costs
+from anonymip.heuristics.freeform.rounds.rounds import Rounds, new_costs, weigh_pairs
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
@@ -45,7 +45,7 @@ def min_cost_flow(problem: Problem, *, budget: Budget | None = None, seed: int =
             remedy="Use greedy, sort-greedy or hungarian",
         )
     costs = new_costs(rounds)
-    stopped = fill_costs(rounds, costs, "weights")
+    stopped = weigh_pairs(rounds, costs, "weights")
     if stopped is None:
         degrees = rounds.cover.wanted - 1
         flow, stopped = cheapest_degrees(costs, degrees, rounds.budget)

@@ -18,7 +18,8 @@ from anonymip.recodings import Freeform
 from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.runtime.side_by_side import can_be_sent, run_side_by_side, workers_of
+from anonymip.runtime.side_by_side import run_side_by_side, workers_of
+from anonymip.runtime.worker_pool import content_of
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
@@ -131,7 +132,7 @@ def solve_in_parts(
     rows = _parts(problem, part)
     tasks = [_task(problem, records, method, seed, options) for records in rows]
     trace: tuple[str, ...] = (f"{len(rows)} parts of up to {part} records",)
-    if workers > 1 and not can_be_sent(tasks[0]):
+    if workers > 1 and content_of(tasks[0]) is None:
         workers = 1
         trace += ("the problem cannot be handed to other processes: solved in this one",)
     results = run_side_by_side(

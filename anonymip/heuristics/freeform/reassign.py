@@ -22,6 +22,7 @@ from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, cove
 from anonymip.heuristics.freeform.set_growth import (
     NUMBERS,
     SetStates,
+    fill_costs,
     fill_weights,
     losses_with_each,
     new_states,
@@ -259,25 +260,10 @@ class MatchingExchange:
                     return stopped
                 self.costs[i] = losses_with_each(self.problem, rest[i])
             return None
-        step = partial(_fill_costs, states, rest, new_table(states.terms), self.costs)
-        return run_over(step, len(sets), budget, "weighing matches", first=200)
-
-
-@kernel
-def _fill_costs(
-    states: SetStates,
-    rest: Codes,
-    table: Floats,
-    costs: NDArray[np.floating],
-    begin: int,
-    end: int,
-) -> None:
-    """Write the costs of some sets."""
-    for i in range(begin, end):
-        rebuild(states, i, rest[i])
-        fill_weights(states, i, table, costs[i])
-        for at in range(rest.shape[1]):
-            costs[i, rest[i, at]] = np.inf
+        step = partial(fill_costs, states, rest, new_table(states.terms), self.costs)
+        stopped = run_over(step, len(sets), budget, "weighing matches", first=200)
+        self.costs[np.arange(len(rest))[:, None], rest] = np.inf
+        return stopped
 
 
 def _cycles(before: Codes, after: Ints) -> Ints:

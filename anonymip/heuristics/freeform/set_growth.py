@@ -334,3 +334,17 @@ def fill_weights(states: SetStates, i: int, table: Floats, weights: NDArray[np.f
     terms = states.terms
     fill_table(states, i, table)
     weigh(states, i, terms.range_values, terms.set_codes, terms.pair_codes, 0, table, weights)
+
+
+@kernel
+def fill_costs(
+    states: SetStates, sets: Codes, table: Floats, costs: NDArray[np.floating], begin: int, end: int
+) -> None:
+    """Write the weights of some published records, as :func:`fill_weights`, each a row of `costs`.
+
+    Each holds its line of `sets` then; what it does already, where these are empty.
+    """
+    for i in range(begin, end):
+        if len(sets) > 0:
+            rebuild(states, i, sets[i])
+        fill_weights(states, i, table, costs[i])

@@ -8,24 +8,13 @@ import numpy as np
 
 from anonymip.errors import unknown_name
 from anonymip.heuristics.freeform.partitioned import in_parts
-from anonymip.heuristics.freeform.rounds.blocks import (
-    Blocks,
-    MatchHeap,
-    cheapest,
-    new_blocks,
-    pop,
-    push,
-    take_place,
-)
+from anonymip.heuristics.freeform.rounds.blocks import new_blocks
 from anonymip.heuristics.freeform.rounds.choices import match_left, new_choices
-from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, PairWeights, add
-from anonymip.heuristics.freeform.rounds.reciprocal import grow_pairs, pair_cheapest
+from anonymip.heuristics.freeform.rounds.reciprocal import OpenRecords, grow_pairs, match_cheapest
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
 from anonymip.problem import Problem
-from anonymip.runtime.arrays import Floats, Ints
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
-from anonymip.runtime.kernels import kernel
-from anonymip.runtime.stepping import run_in_steps
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
@@ -84,7 +73,7 @@ def sort_greedy(
         raise unknown_name("repair", repair, _REPAIRS)
     rounds = Rounds(problem, "sort-greedy", budget, reciprocal=reciprocal)
     if rounds.reciprocal:
-        stopped = grow_pairs(rounds, pair_cheapest)
+        stopped = grow_pairs(rounds, match_cheapest)
     else:
         stopped = rounds.run(partial(_match, rounds, weight == "loss", repair == "originals"))
     return rounds.finish(
@@ -99,54 +88,14 @@ def _match(
 
     Records that are left without then find one by an exchange or along a path.
     """
-    n, before = len(quota), rounds.cover.sizes.copy()
+    before, room = rounds.cover.sizes.copy(), quota.copy()
     blocks = new_blocks(rounds.weights, quota, published=False, bounded=rounds.bounds_hold)
-    losses = rounds.losses() if by_loss else np.zeros(n)
-    heap, room, cursor = MatchHeap.of_sizes(n=n), quota.copy(), np.zeros(2, np.int64)
-    step = partial(_match_step, rounds.cover, rounds.weights, blocks, heap, losses, room, cursor)
-    stopped = run_in_steps(step, n + int(room.sum()), rounds.budget, phase, first=100)
+    open_ = OpenRecords(blocks, np.empty((0, 2), np.int64), np.zeros(1, np.int64))
+    losses = rounds.losses() if by_loss else None
+    stopped = match_cheapest(rounds, open_, phase, losses=losses, room=room)
     if stopped is None and blocks.places.any():
         if originals_look:
             blocks = new_blocks(rounds.weights, room, published=True, bounded=False)
         choices = new_choices(blocks, quota, before)
         match_left(rounds.cover, rounds.weights, rounds.search, choices)
     return stopped
-
-
-@kernel
-def _match_step(
-    cover: GrowingCover,
-    weights: PairWeights,
-    blocks: Blocks,
-    heap: MatchHeap,
-    losses: Floats,
-    room: Ints,
-    cursor: Ints,
-    amount: int,
-) -> int:
-    """Put so many records into the heap, or take them out; return the work done.
-
-    The cursor holds records put in at first, and matches found or given up since. The losses
-    are what counts beside the increases where records are compared.
-    """
-    n = len(room)
-    for _ in range(amount):
-        if cursor[0] < n:
-            i = cursor[0]
-            cursor[0] += 1
-        else:
-            # The cheapest match known; its original may have found all its sets meanwhile.
-            i = pop(heap)
-            if i < 0:
-                return n + room.sum() + cursor[1]
-            record = heap.match[i]
-            if blocks.places[record] > 0:
-                add(cover, i, record)
-                room[i] -= 1
-                cursor[1] += 1
-                take_place(blocks, weights, record)
-        if room[i] > 0:
-            record = cheapest(blocks, weights, cover, i, False)
-            if record >= 0:
-                push(heap, i, losses[i] + blocks.cost[0], record)
-    return cursor[0] + cursor[1]

@@ -19,13 +19,14 @@ from anonymip.heuristics.freeform.rounds.blocks import (
 from anonymip.heuristics.freeform.rounds.growing_cover import (
     GrowingCover,
     PairWeights,
+    add,
     covers,
     join,
     pair_weight,
     separate,
 )
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
-from anonymip.runtime.arrays import Ints
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 from anonymip.runtime.stepping import run_in_steps, run_over
@@ -65,58 +66,69 @@ def grow_pairs(rounds: Rounds, pair_first: PairFirst | None = None) -> Stopped |
     return rounds.run(match)
 
 
-def pair_cheapest(rounds: Rounds, open_: OpenRecords, phase: str) -> Stopped | None:
-    """Make the cheapest pairs of all first."""
-    places = open_.blocks.places
-    heap, cursor = MatchHeap.of_sizes(n=len(places)), np.zeros(2, np.int64)
-    step = partial(_cheapest_step, rounds.cover, rounds.weights, open_, heap, cursor)
-    return run_in_steps(step, len(places) + int(places.sum()), rounds.budget, phase, first=100)
+def match_cheapest(
+    rounds: Rounds,
+    open_: OpenRecords,
+    phase: str,
+    *,
+    losses: Floats | None = None,
+    room: Ints | None = None,
+) -> Stopped | None:
+    """Make the cheapest pairs of all first; or matches, where `room` says who is to make some.
+
+    Parameters as of :func:`_match_step`.
+    """
+    n, both_ways = rounds.problem.n, room is None
+    losses = np.zeros(n) if losses is None else losses
+    room = open_.blocks.places if room is None else room
+    given = rounds.cover, rounds.weights, open_, MatchHeap.of_sizes(n=n), losses, room
+    step = partial(_match_step, *given, np.zeros(2, np.int64), both_ways)
+    return run_in_steps(step, n + int(room.sum()), rounds.budget, phase, first=100)
 
 
 @kernel
-def _offer(
-    cover: GrowingCover, weights: PairWeights, open_: OpenRecords, heap: MatchHeap, record: int
-) -> None:
-    """Put a record into the heap with its cheapest partner, if it has one."""
-    other = cheapest(open_.blocks, weights, cover, record, True)
-    if other >= 0:
-        push(heap, record, open_.blocks.cost[0], other)
-
-
-@kernel
-def _cheapest_step(
+def _match_step(
     cover: GrowingCover,
     weights: PairWeights,
     open_: OpenRecords,
     heap: MatchHeap,
+    losses: Floats,
+    room: Ints,
     cursor: Ints,
+    both_ways: bool,
     amount: int,
 ) -> int:
-    """Put so many records into the heap, or take them out; return the work done.
+    """Put so many records into the heap with their cheapest match, or take them out.
 
-    The cursor holds records put in at first, and places filled since.
+    Returns the work done: the cursor holds records put in at first, and places filled or given up
+    since. `losses`: (n,) what counts beside the increases where records are compared. `room`: (n,)
+    matches that each is still to make; with pairs, made where matches go `both_ways`, the places
+    of the blocks.
     """
-    places = open_.blocks.places
-    n = len(places)
+    blocks, n = open_.blocks, len(room)
     for _ in range(amount):
         if cursor[0] < n:
-            record = cursor[0]
+            i = cursor[0]
             cursor[0] += 1
-            if places[record] > 0:
-                _offer(cover, weights, open_, heap, record)
-            continue
-        # The cheapest pair that was known when its record was put in; by now a partner may be full.
-        record = pop(heap)
-        if record < 0:
-            return n + places.sum() + cursor[1]
-        if places[record] == 0:
-            continue
-        other = heap.match[record]
-        if places[other] > 0 and not covers(cover, record, other):
-            make_pair(cover, weights, open_, record, other)
-            cursor[1] += 2
-        if places[record] > 0:
-            _offer(cover, weights, open_, heap, record)
+        else:
+            # The cheapest match that was known when its record was put in; its other side, and in
+            # pairs the record itself, may have found all others meanwhile.
+            i = pop(heap)
+            if i < 0:
+                return n + room.sum() + cursor[1]
+            other = heap.match[i]
+            if room[i] > 0 and blocks.places[other] > 0 and not covers(cover, i, other):
+                cursor[1] += 1 + both_ways
+                if both_ways:
+                    make_pair(cover, weights, open_, i, other)
+                else:
+                    add(cover, i, other)
+                    room[i] -= 1
+                    take_place(blocks, weights, other)
+        if room[i] > 0:
+            other = cheapest(blocks, weights, cover, i, both_ways)
+            if other >= 0:
+                push(heap, i, losses[i] + blocks.cost[0], other)
     return cursor[0] + cursor[1]
 
 

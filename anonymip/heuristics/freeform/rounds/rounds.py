@@ -30,8 +30,8 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
 from anonymip.heuristics.freeform.set_growth import (
     NUMBERS,
     SetStates,
+    fill_costs,
     fill_losses,
-    fill_weights,
     losses_with_each,
     new_states,
     new_table,
@@ -313,26 +313,19 @@ def new_costs(rounds: Rounds) -> Costs:
     return np.empty((n, n), np.float64 if n <= NUMBERS.double else np.float32)
 
 
-def fill_costs(rounds: Rounds, costs: Costs, phase: str) -> Stopped | None:
+def weigh_pairs(rounds: Rounds, costs: Costs, phase: str) -> Stopped | None:
     """Write the weights [published, original], infinite where the set has the record already.
 
     Complexity: O(n^2 m) time.
     """
-    table = new_table(rounds.weights.states.terms)
-    step = partial(_fill_costs, rounds.cover, rounds.weights, costs, table)
-    return run_over(step, len(costs), rounds.budget, phase, first=100)
-
-
-@kernel
-def _fill_costs(
-    cover: GrowingCover, weights: PairWeights, costs: Costs, table: Floats, begin: int, end: int
-) -> None:
-    """Fill some rows."""
-    for i in range(begin, end):
-        if weights.matrix.shape[0] > 0:
-            for j in range(costs.shape[1]):
-                costs[i, j] = weights.matrix[i, j]
-        else:
-            fill_weights(weights.states, i, table, costs[i])
-        for at in range(cover.sizes[i]):
-            costs[i, cover.members[i, at]] = np.inf
+    cover, weights = rounds.cover, rounds.weights
+    stopped: Stopped | None = None
+    if len(weights.matrix):
+        costs[:] = weights.matrix
+    else:
+        table, as_they_are = new_table(weights.states.terms), np.empty((0, 0), np.int32)
+        step = partial(fill_costs, weights.states, as_they_are, table, costs)
+        stopped = run_over(step, len(costs), rounds.budget, phase, first=100)
+    held = np.arange(cover.members.shape[1]) < cover.sizes[:, None]
+    costs[np.nonzero(held)[0], cover.members[held]] = np.inf
+    return stopped
