@@ -83,7 +83,7 @@ OTHERS = {
     "runtime/kernel_cache.py:content_of": "nothing",
     "runtime/kernel_cache.py:put": "code, mode 600 in a folder of mode 700",
     "runtime/kernel_cache.py:opened_folder": "a folder of mode 700",
-    "runtime/kernel_cache.py:shared_compilation": "an empty file of mode 600 in a folder of mode 700",
+    "runtime/kernel_cache.py:shared_compilation": "an empty file in a folder of mode 700",
     "runtime/worker_pool.py:run_isolated": "a folder of mode 700",
     "runtime/worker_pool.py:WorkerProcess.__init__": "a file of mode 600 without a name",
     "solvers/adapters/cbc.py:CbcSolver.solve": "a folder of mode 700",
