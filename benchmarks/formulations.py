@@ -10,7 +10,7 @@ import pandas as pd
 from anonymip import InputError, Problem, build, load_instance, solve_model
 from anonymip.models import formulations_of, relax
 from anonymip.solvers import SolverOptions, get_solver
-from anonymip.solvers.modelling.standard_form import compile_standard_form
+from anonymip.solvers.standard_form import compile_standard_form
 
 _INSTANCES = (
     ("aggarwal-4", 2),

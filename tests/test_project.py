@@ -100,7 +100,6 @@ WINGS: dict[str, tuple[tuple[str, ...], ...]] = {
     "objectives": (("language",), ("losses", "kernels")),
     "privacy": (("reading",), ("graph",), ("checks", "attacks")),
     "recodings": (("rules",),),
-    "solvers": (("modelling",),),
 }
 
 MACHINE_PATH = re.compile(rb"(?<![\w.:-])/(?:root/|(?:home|Users|mnt)/\w)|[A-Z]:\\Users\\")

@@ -15,7 +15,7 @@ from anonymip.status import Stopped
 
 if TYPE_CHECKING:
     from anonymip.runtime.budget import Budget
-    from anonymip.solvers.modelling.standard_form import StandardForm
+    from anonymip.solvers.standard_form import StandardForm
 
 #: Solvers stop at this absolute gap: small enough to mean "proven" for losses of order 1e-3.
 ABSOLUTE_GAP = 1e-9

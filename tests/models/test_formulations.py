@@ -17,7 +17,7 @@ from anonymip import (
 )
 from anonymip.models import choices_of, formulations_of, relax
 from anonymip.recodings import EquivalenceClasses
-from anonymip.solvers.modelling.standard_form import compile_standard_form
+from anonymip.solvers.standard_form import compile_standard_form
 
 
 @pytest.fixture(scope="module")

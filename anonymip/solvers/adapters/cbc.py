@@ -33,7 +33,7 @@ from anonymip.status import Stopped
 
 if TYPE_CHECKING:
     from anonymip.runtime.budget import Budget
-    from anonymip.solvers.modelling.standard_form import StandardForm
+    from anonymip.solvers.standard_form import StandardForm
 
 #: Column fixed at 1 that carries the constant part of the objective.
 _CONSTANT = "one"

@@ -23,7 +23,7 @@ from anonymip.status import Stopped
 
 if TYPE_CHECKING:
     from anonymip.runtime.budget import Budget
-    from anonymip.solvers.modelling.standard_form import StandardForm
+    from anonymip.solvers.standard_form import StandardForm
 
 #: Gurobi's status -> why it stopped. Unbounded models are errors and handled separately.
 STATUS = meanings(

@@ -28,7 +28,7 @@ from anonymip.solvers.interface import ABSOLUTE_GAP, Availability, SolverOptions
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
-    from anonymip.solvers.modelling.standard_form import StandardForm
+    from anonymip.solvers.standard_form import StandardForm
 
 #: HiGHS's model status -> why it stopped. Unbounded models are errors and handled separately.
 STATUS = meanings(

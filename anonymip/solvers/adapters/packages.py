@@ -28,7 +28,7 @@ from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import GRACE, Budget
 from anonymip.runtime.worker_pool import Killed, can_isolate, keep_log, run_isolated
 from anonymip.solvers.interface import Availability, SolverOptions, SolverResult
-from anonymip.solvers.modelling.standard_form import StandardForm
+from anonymip.solvers.standard_form import StandardForm
 from anonymip.status import Stopped
 
 #: The solvers take numbers from here on as infinite.

@@ -23,7 +23,7 @@ from anonymip.solvers.adapters.packages import (
     meanings,
 )
 from anonymip.solvers.interface import ABSOLUTE_GAP, TOLERANCE, SolverOptions
-from anonymip.solvers.modelling.standard_form import StandardForm, outside
+from anonymip.solvers.standard_form import StandardForm, outside
 from anonymip.status import Stopped
 
 #: SCIP's status -> why it stopped. Unbounded models are errors and handled separately.

@@ -21,7 +21,7 @@ from anonymip import (
 from anonymip.models import relax
 from anonymip.models.parts import equivalence_context as limits
 from anonymip.solvers import availability
-from anonymip.solvers.modelling.standard_form import compile_standard_form
+from anonymip.solvers.standard_form import compile_standard_form
 from tests.brute_force import Column
 from tests.models.pair_formulations import violations
 from tests.random_problems import LOSSES, TREES, Case

@@ -15,7 +15,7 @@ from anonymip.solvers import SolverOptions, SolverResult, compile_standard_form,
 from anonymip.solvers.adapters import highs as adapter
 from anonymip.solvers.adapters.highs import HighsSolver
 from anonymip.solvers.adapters.packages import Search
-from anonymip.solvers.modelling.standard_form import StandardForm
+from anonymip.solvers.standard_form import StandardForm
 from anonymip.status import Stopped
 
 
