@@ -14,9 +14,11 @@ from anonymip.recodings.patterns import PatternGuided
 from anonymip.recodings.recoding import ProblemView
 from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 MAX_PAIRS = 50_000_000  # row types times patterns that are held at once
 _DECIMALS = 6  # decimals that costs may have for losses to lie on a grid
+_WORD = 64  # bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +89,10 @@ def refuse_isolated(problem: ProblemView) -> None:
     Complexity: O(t p m) for t row types and p patterns.
     """
     types = problem.microdata.row_types()
-    codes = np.ascontiguousarray(problem.microdata.codes[types.first])
-    alone = np.ones(len(codes), np.bool_)
-    for stars in recoding_of(problem).stars(problem):
-        labels, count = rows_alike(codes, stars)
+    alone = np.ones(len(types.first), np.bool_)
+    packed = pack_rows(problem.microdata.codes[types.first], recoding_of(problem).stars(problem))
+    for pattern in range(len(packed.masks)):
+        labels, count = rows_alike(packed, pattern)
         alone &= np.bincount(labels, types.counts, count)[labels] < problem.k
         if not alone.any():
             return
@@ -114,13 +116,13 @@ def output_rows(problem: ProblemView, *, least: int | None = None) -> OutputRows
             f"{t:,} row types under {p:,} patterns are more than {MAX_PAIRS:,} pairs",
             remedy="Use pattern-greedy, or a mask with fewer patterns",
         )
-    codes = np.ascontiguousarray(microdata.codes[types.first])
+    packed = pack_rows(microdata.codes[types.first], stars)
     row_of = np.empty((t, p), np.int32)
     pattern_of: list[Codes] = [np.empty(0, np.int32)]
     sizes: list[Ints] = [np.empty(0, np.int64)]
     found, least = 0, problem.k if least is None else least
     for j in range(p):
-        labels, count = rows_alike(codes, stars[j])
+        labels, count = rows_alike(packed, j)
         held = np.bincount(labels, weights=types.counts, minlength=count).astype(np.int64)
         shared = held >= least
         number = np.where(shared, found + np.cumsum(shared) - 1, -1)
@@ -155,45 +157,100 @@ def representatives(row_of: Codes, costs: Floats) -> Codes:
     return stands_for
 
 
-def rows_alike(codes: Codes, stars: Flags) -> tuple[Ints, int]:
+class PackedRows(Packed):
+    """Rows and patterns as words: ``words[i] & masks[j]`` is what pattern j shows of row i."""
+
+    words: NDArray[np.uint64]  # (t, w) uint64, the codes of each row side by side
+    masks: NDArray[np.uint64]  # (p, w) uint64, all bits of the columns that each pattern shows
+
+
+def pack_rows(codes: Codes, stars: Flags) -> PackedRows:
+    """Return rows (t, m), codes, and patterns (p, m), true for stars, as words.
+
+    Complexity: O((t + p) m).
+    """
+    codes = codes - codes.min(axis=0, initial=0)
+    bits = [int(column.max(initial=0)).bit_length() for column in codes.T]
+    places: list[tuple[int, int]] = []
+    word = used = 0
+    for width in bits:
+        if used + width > _WORD:
+            word, used = word + 1, 0
+        places.append((word, used))
+        used += width
+    words = np.zeros((len(codes), word + 1), np.uint64)
+    masks = np.zeros((len(stars), word + 1), np.uint64)
+    for a, (at, shift) in enumerate(places):
+        words[:, at] |= codes[:, a].astype(np.uint64) << np.uint64(shift)
+        ones = np.uint64(((1 << bits[a]) - 1) << shift)
+        masks[:, at] |= np.where(stars[:, a], np.uint64(0), ones)
+    return PackedRows(words, masks)
+
+
+def rows_alike(packed: PackedRows, pattern: int = 0) -> tuple[Ints, int]:
     """Return which rows look alike through a pattern.
 
-    `codes`: (t, m) int32, C-contiguous. `stars`: (m,) bool, columns that do not count. Returns:
-    (t,) int64, equal exactly for rows that look alike, numbered by first appearance; how many
-    labels there are.
+    Returns: (t,) int64, equal exactly for rows that look alike, numbered by first appearance; how
+    many labels there are.
     """
-    labels = np.empty(len(codes), np.int64)
-    size = 1 << max(4, int(2 * len(codes)).bit_length())
-    table = np.full(size, -1, np.int64)
-    visible = np.flatnonzero(~stars).astype(np.int64)
-    return labels, int(_label(codes, visible, table, labels))
+    t = len(packed.words)
+    labels, first = np.empty((2, t), np.int64)
+    table = np.empty(1 << max(4, int(2 * t).bit_length()), np.int64)
+    shown = packed.masks[pattern]
+    count = group_rows(packed.words, shown, np.arange(t), t, labels, table, first)
+    return labels, int(count)
 
 
 @kernel
-def _label(codes: Codes, visible: Ints, table: Ints, labels: Ints) -> int:
-    """Write numbers of the rows by what they show; the table holds the first row of each label."""
-    mask = np.uint64(len(table) - 1)
+def group_rows(
+    words: NDArray[np.uint64],
+    shown: NDArray[np.uint64],
+    rows: Ints,
+    leading: int,
+    group: Ints,
+    table: Ints,
+    first: Ints,
+) -> int:
+    """Write which rows look alike in the bits shown, as numbers of groups; return how many groups.
+
+    Only the leading rows make groups, numbered by first appearance; others join them, or get -1.
+    Written are `group`, one a row, and `first`, a row of each group. The `table` is a workspace: a
+    power of two of at least 16 and twice as many entries as rows lead.
+    """
+    size = 16
+    while size < 2 * leading:
+        size *= 2
+    table[:size] = -1
+    bits = np.uint64(size - 1)
     count = 0
-    for row in range(len(codes)):
-        mixed = np.uint64(14695981039346656037)
-        for a in visible:
-            mixed = (mixed ^ np.uint64(codes[row, a])) * np.uint64(1099511628211)
-            mixed ^= mixed >> np.uint64(29)
-        place = mixed & mask
+    for at in range(len(rows)):
+        row = rows[at]
+        # Hash what the row shows.
+        mixed = np.uint64(0)
+        for w in range(len(shown)):
+            mixed = (mixed ^ (words[row, w] & shown[w])) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(32)
+        # Probe until an empty place or a group that shows the same; the bits themselves decide.
+        place = mixed & bits
         while True:
-            first = table[place]
-            if first < 0:
-                table[place] = row
-                labels[row] = count
+            number = table[place]
+            if number < 0 and at >= leading:
+                group[at] = -1
+                break
+            if number < 0:
+                table[place] = count
+                first[count] = row
+                group[at] = count
                 count += 1
                 break
+            other = first[number]
             alike = True
-            for a in visible:
-                if codes[row, a] != codes[first, a]:
+            for w in range(len(shown)):
+                if (words[row, w] ^ words[other, w]) & shown[w]:
                     alike = False
                     break
             if alike:
-                labels[row] = labels[first]
+                group[at] = number
                 break
-            place = (place + np.uint64(1)) & mask
+            place = (place + np.uint64(1)) & bits
     return count

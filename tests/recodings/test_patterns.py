@@ -29,7 +29,13 @@ from anonymip import (
     objective,
 )
 from anonymip.objectives import pattern_costs
-from anonymip.recodings.output_rows import grid_of, output_rows, representatives, rows_alike
+from anonymip.recodings.output_rows import (
+    grid_of,
+    output_rows,
+    pack_rows,
+    representatives,
+    rows_alike,
+)
 from tests.random_patterns import PatternCase, pattern_cases
 
 
@@ -108,9 +114,9 @@ def test_the_cheapest_of_rows_that_the_same_records_share_stands_for_them(
 def test_rows_alike_agrees_with_sorting(n: int, m: int, seed: int) -> None:
     """Rows alike agrees with sorting."""
     rng = np.random.default_rng(seed)
-    codes = rng.integers(0, 3, (n, m)).astype(np.int32)
+    codes = rng.integers(-1, 3, (n, m)).astype(np.int32)
     stars = rng.random(m) < 0.4
-    labels, count = rows_alike(codes, stars)
+    labels, count = rows_alike(pack_rows(codes, stars[None]))
     _, inverse = np.unique(codes[:, ~stars], axis=0, return_inverse=True)
     pairs = set(zip(labels.tolist(), inverse.ravel().tolist(), strict=True))
     assert len(pairs) == count == inverse.max() + 1

@@ -18,6 +18,7 @@ from anonymip.recodings.output_rows import (
     OutputRows,
     grid_of,
     output_rows,
+    pack_rows,
     refuse_unshared,
     representatives,
     rows_alike,
@@ -131,9 +132,7 @@ def pattern_program(
     best = representatives(row_of, rows.costs[rows.pattern_of])
     # The last entry stands for no row, number -1.
     row_of[np.append(best != np.arange(rows.count), False)[row_of]] = -1
-    type_of, type_count = rows_alike(
-        np.ascontiguousarray(row_of.T), np.zeros(len(row_of), np.bool_)
-    )
+    type_of, type_count = rows_alike(pack_rows(row_of.T, np.zeros((1, len(row_of)), np.bool_)))
     first = np.unique(type_of, return_index=True)[1]
     program = PatternProgram(
         problem.k,

@@ -20,7 +20,7 @@ from anonymip.bounds.patterns.pattern_duals import (
 )
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.problem import Problem
-from anonymip.recodings.output_rows import priced_patterns, refuse_unshared, rows_alike
+from anonymip.recodings.output_rows import pack_rows, priced_patterns, refuse_unshared, rows_alike
 from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
@@ -53,12 +53,12 @@ def pattern_row_terms(problem: Problem) -> Floats:
     """Return (n,) what each record pays at least; NoSolution if one shares no output row."""
     microdata, (stars, costs, price) = problem.microdata, priced_patterns(problem)
     types = microdata.row_types()
-    codes = np.ascontiguousarray(microdata.codes[types.first])
+    packed = pack_rows(microdata.codes[types.first], stars)
     terms = np.full(len(types.first), price)
     for pattern in np.argsort(costs, kind="stable"):
         if (terms <= costs[pattern]).all():
             break
-        labels, count = rows_alike(codes, stars[pattern])
+        labels, count = rows_alike(packed, pattern)
         held = np.bincount(labels, weights=types.counts, minlength=count)
         better = (held[labels] >= problem.k) & (terms > costs[pattern])
         terms[better] = costs[pattern]

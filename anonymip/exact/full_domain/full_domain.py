@@ -9,7 +9,7 @@ from anonymip.objectives.language.record import CellBatch, cells_of
 from anonymip.objectives.star_costs import is_additive
 from anonymip.problem import Problem
 from anonymip.recodings.full_domain import FullDomain, outliers
-from anonymip.recodings.output_rows import rows_alike
+from anonymip.recodings.output_rows import pack_rows, rows_alike
 from anonymip.recodings.rows import STAR, describe_levels, level_maps
 from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
@@ -188,7 +188,7 @@ class LevelLattice:
         problem, counts = self.problem, self._types.counts
         levels = zip(self._cells, place, self._columns, strict=True)
         shown = np.stack([cells[at][column] for cells, at, column in levels], axis=1)
-        labels, number = rows_alike(shown, np.zeros(shown.shape[1], np.bool_))
+        labels, number = rows_alike(pack_rows(shown, np.zeros((1, shown.shape[1]), np.bool_)))
         sizes = np.bincount(labels, weights=counts, minlength=number)
         small = (sizes < problem.k)[labels]
         left_out = small

@@ -31,7 +31,7 @@ from anonymip.models import build, model_size, read, set_start
 from anonymip.models.patterns.pattern import ask_for_rows, build_pattern_strong
 from anonymip.models.patterns.pattern_columns import PatternColumns, pattern_columns
 from anonymip.problem import Problem
-from anonymip.recodings.output_rows import recoding_of, rows_alike
+from anonymip.recodings.output_rows import pack_rows, recoding_of, rows_alike
 from anonymip.recodings.patterns import PatternGuided
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
@@ -292,8 +292,8 @@ def _finer(solution: Solution, budget: Budget) -> Solution:
     """Return what the greedy finds if it takes patterns of many rows first, where that is finer."""
     problem = solution.problem
     greedy = PatternGreedy.of(problem)
-    codes = np.ascontiguousarray(problem.microdata.codes[problem.microdata.row_types().first])
-    rows = np.array([rows_alike(codes, stars)[1] for stars in greedy.stars])
+    packed = pack_rows(problem.microdata.codes[problem.microdata.row_types().first], greedy.stars)
+    rows = np.array([rows_alike(packed, at)[1] for at in range(len(greedy.stars))])
     order = np.lexsort((-rows, greedy.costs)).astype(np.int64)
     try:
         found = Solution.of(problem, greedy.run(order, "strict", budget)[0], method=solution.method)

@@ -9,8 +9,8 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.patterns.shared_rows import PackedRows
 from anonymip.problem import Problem
+from anonymip.recodings.output_rows import PackedRows
 from anonymip.recodings.rules.diversity import sensitive_scales
 from anonymip.runtime.arrays import Ints
 from anonymip.runtime.kernels import kernel

@@ -19,9 +19,15 @@ from anonymip.heuristics.patterns.open_rows import (
     pattern_of_records,
 )
 from anonymip.heuristics.patterns.row_moves import Gathering, gather_under_stars, place_unassigned
-from anonymip.heuristics.patterns.shared_rows import PackedRows, pack_rows, share_rows
+from anonymip.heuristics.patterns.shared_rows import share_rows
 from anonymip.problem import Problem
-from anonymip.recodings.output_rows import priced_patterns, recoding_of, refuse_isolated
+from anonymip.recodings.output_rows import (
+    PackedRows,
+    pack_rows,
+    priced_patterns,
+    recoding_of,
+    refuse_isolated,
+)
 from anonymip.recodings.patterns import PatternGuided
 from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget

@@ -21,7 +21,7 @@ from anonymip.heuristics.patterns.open_rows import (
     move,
     open_row,
 )
-from anonymip.heuristics.patterns.shared_rows import group_rows
+from anonymip.recodings.output_rows import group_rows
 from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel

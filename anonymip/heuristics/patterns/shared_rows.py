@@ -1,54 +1,19 @@
-"""The first pattern that enough of the records left share: the greedy's inner loop.
-
-Rows are packed into a few machine words: what a pattern shows of them is one operation a word.
-"""
+"""The first pattern that enough of the records left share: the greedy's inner loop."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.problem import Problem
-from anonymip.runtime.arrays import Codes, Flags, Ints
+from anonymip.recodings.output_rows import PackedRows, group_rows
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 from anonymip.runtime.stepping import run_in_steps
 from anonymip.status import Stopped
-
-_WORD = 64
-
-
-class PackedRows(Packed):
-    """Rows and patterns as words: ``words[i] & masks[j]`` is what pattern j shows of row i."""
-
-    words: NDArray[np.uint64]  # (t, w) uint64, the codes of each row side by side
-    masks: NDArray[np.uint64]  # (p, w) uint64, all bits of the columns that each pattern shows
-
-
-def pack_rows(codes: Codes, stars: Flags) -> PackedRows:
-    """Return rows (t, m), codes of at least 0, and patterns (p, m), true for stars, as words.
-
-    Complexity: O((t + p) m).
-    """
-    bits = [int(column.max(initial=0)).bit_length() for column in codes.T]
-    places: list[tuple[int, int]] = []
-    word = used = 0
-    for width in bits:
-        if used + width > _WORD:
-            word, used = word + 1, 0
-        places.append((word, used))
-        used += width
-    words = np.zeros((len(codes), word + 1), np.uint64)
-    masks = np.zeros((len(stars), word + 1), np.uint64)
-    for a, (at, shift) in enumerate(places):
-        words[:, at] |= codes[:, a].astype(np.uint64) << np.uint64(shift)
-        ones = np.uint64(((1 << bits[a]) - 1) << shift)
-        masks[:, at] |= np.where(stars[:, a], np.uint64(0), ones)
-    return PackedRows(words, masks)
-
 
 #: Places of `_Sharing.state`: rows left, patterns done, records left.
 _LEFT, _DONE, _RECORDS = range(3)
@@ -131,61 +96,6 @@ def _share_diversely(work: _Sharing, problem: Problem) -> None:
     rest = left[~taken]
     work.left[: len(rest)] = rest
     work.state[_LEFT] = work.state[_RECORDS] = len(rest)
-
-
-@kernel
-def group_rows(
-    words: NDArray[np.uint64],
-    shown: NDArray[np.uint64],
-    rows: Ints,
-    leading: int,
-    group: Ints,
-    table: Ints,
-    first: Ints,
-) -> int:
-    """Write which rows look alike in the bits shown, as numbers of groups; return how many groups.
-
-    Only the leading rows make groups, numbered by first appearance; others join them, or get -1.
-    Written are `group`, one a row, and `first`, a row of each group. The `table` is a workspace: a
-    power of two of at least 16 and twice as many entries as rows lead.
-    """
-    size = 16
-    while size < 2 * leading:
-        size *= 2
-    table[:size] = -1
-    bits = np.uint64(size - 1)
-    count = 0
-    for at in range(len(rows)):
-        row = rows[at]
-        # Hash what the row shows.
-        mixed = np.uint64(0)
-        for w in range(len(shown)):
-            mixed = (mixed ^ (words[row, w] & shown[w])) * np.uint64(0x9E3779B97F4A7C15)
-            mixed ^= mixed >> np.uint64(32)
-        # Probe until an empty place or a group that shows the same; the bits themselves decide.
-        place = mixed & bits
-        while True:
-            number = table[place]
-            if number < 0 and at >= leading:
-                group[at] = -1
-                break
-            if number < 0:
-                table[place] = count
-                first[count] = row
-                group[at] = count
-                count += 1
-                break
-            other = first[number]
-            alike = True
-            for w in range(len(shown)):
-                if (words[row, w] ^ words[other, w]) & shown[w]:
-                    alike = False
-                    break
-            if alike:
-                group[at] = number
-                break
-            place = (place + np.uint64(1)) & bits
-    return count
 
 
 @kernel

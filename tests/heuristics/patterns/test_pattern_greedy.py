@@ -26,8 +26,7 @@ from anonymip import (
 )
 from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
 from anonymip.heuristics.patterns.pattern_search import pattern_search
-from anonymip.heuristics.patterns.shared_rows import pack_rows
-from anonymip.recodings.output_rows import rows_alike
+from anonymip.recodings.output_rows import pack_rows, rows_alike
 from tests.random_patterns import PatternCase, pattern_cases
 
 DIVERSITIES = (Diversity(l=2), Diversity(distinct=2), Diversity(l=1.5), Diversity(t=0.3))
@@ -251,8 +250,8 @@ def test_packed_rows_show_what_patterns_show(data: st.DataObject) -> None:
         data.draw(st.lists(st.lists(st.booleans(), min_size=m, max_size=m), min_size=1, max_size=4))
     )
     packed = pack_rows(codes, stars)
-    for row, mask in zip(stars, packed.masks, strict=True):
-        labels, _ = rows_alike(codes, np.ascontiguousarray(row))
-        shown = packed.words & mask
+    for pattern, row in enumerate(stars):
+        labels, _ = rows_alike(packed, pattern)
+        shown = codes[:, ~row]
         alike = (shown[:, None] == shown[None]).all(axis=2)
         assert np.array_equal(alike, labels[:, None] == labels[None])

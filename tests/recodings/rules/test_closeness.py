@@ -30,8 +30,8 @@ from anonymip import (
 from anonymip.heuristics.patterns.open_rows import is_diverse, open_rows
 from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
 from anonymip.heuristics.patterns.pattern_search import pattern_search
-from anonymip.heuristics.patterns.shared_rows import pack_rows
 from anonymip.privacy.checks.promises import far_classes
+from anonymip.recodings.output_rows import pack_rows
 from anonymip.recodings.rules.diversity import SensitiveScale, number_ranks
 
 DISTANCES = (0.0, 0.1, 0.25, 1 / 3, 0.5, 0.9)
