@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anonymip.errors import InputError, NoSolution, argument
 from anonymip.instances.microdata import RowTypes

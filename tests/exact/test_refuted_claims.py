@@ -26,6 +26,7 @@ from anonymip.exact import model_run
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.column_generation import column_generation as generation
 from anonymip.exact.freeform.freeform_mip import freeform_mip
+from anonymip.exact.patterns import pattern_pairs as search_of_pairs
 from anonymip.exact.patterns.pattern_ilp import pattern_ilp
 from anonymip.exact.patterns.pattern_pairs import pattern_pairs
 from anonymip.exact.set_partitioning import branch_and_bound
@@ -200,6 +201,20 @@ def test_pairs_of_patterns(liar: str) -> None:
     assert found.objective <= 1.1 * optimum
     assert found.bound is not None
     assert found.bound.value <= optimum
+
+
+def test_pairs_that_are_called_impossible(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release that the program holds refutes it, and is not proven optimal by it."""
+    problem = patterns(2)
+    optimum = pattern_ilp(problem).objective
+    start = pattern_greedy(problem).assignment
+    monkeypatch.setattr(search_of_pairs, "_FIRST", 10**6)
+    found = pattern_pairs(problem, start=start, solver=lying("Resigned", monkeypatch))
+    assert found.objective > optimum
+    assert not found.is_optimal
+    assert found.bound is not None
+    assert found.bound.value <= optimum
+    assert any("infeasible" in remark and "failed" in remark for remark in found.trace)
 
 
 @pytest.mark.parametrize("warm_start", ["none", "best"])

@@ -34,7 +34,7 @@ from anonymip.heuristics.patterns.pattern_greedy import solve_capped
 from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.models.patterns.pattern_columns import patterns_by_amounts
 from anonymip.problem import Problem
-from anonymip.recodings.output_rows import priced_patterns, recoding_of
+from anonymip.recodings.output_rows import grid_of, priced_patterns, recoding_of
 from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
@@ -357,7 +357,9 @@ class _Search:
             if found is not None and (best is None or found.objective < best.objective):
                 best = found
             if result.stopped is Stopped.INFEASIBLE:
-                if cutoff >= everything:
+                # The program holds every release that is no worse than the best one.
+                holds_best = best is not None and cutoff >= best.objective - pairs.bound
+                if cutoff >= everything or holds_best:
                     known = best or self.own.cheap_release()
                     if known is not None:
                         claim = RefutedClaim.of_infeasible(result.solver, known)
@@ -406,14 +408,15 @@ class _Search:
         return known
 
     def _trusted(self, claimed: float, groups: Columns) -> float:
-        """Return what of a solver's bound on the given groups is sure: whole if all losses are."""
+        """Return what of a solver's bound on the given groups is sure, on the grid of losses."""
         losses = groups.costs
         if np.isfinite(self.pairs.suppressed):
             losses = np.append(losses, self.pairs.suppressed)
         largest = float(np.abs(losses).max(initial=0.0))
         # Every row of the program may be off a little, and its dual is up to the largest loss.
         sure = claimed - SOLVER_RESOLUTION * largest * max(1.0, self.own.problem.n / 100)
-        return float(np.ceil(sure)) if np.array_equal(np.rint(losses), losses) else sure
+        unit = grid_of(losses)
+        return float(np.ceil(sure * unit)) / unit if unit else sure
 
     def _solve(self, groups: Columns) -> tuple[Solution | None, SolverResult]:
         """Return the best release of the groups, if one is found, and the solver's result."""
