@@ -178,12 +178,6 @@ COMPLETE, FULL, CRAMPED, OUT_OF_NODES = 0, 1, 2, 3
 
 
 @kernel
-def multiple_of(rules: RootedRules, size: int) -> float:
-    """Return how often the record loss of a column of `size` rows counts."""
-    return float(size) if rules.summed else 1.0
-
-
-@kernel
 def highest_loss(rules: RootedRules, path: RootedPath, size: int, dual: float) -> float:
     """Return the record loss from which on no column of the size is wanted that a row joins."""
     if not rules.undominated or size == rules.smallest:
@@ -239,7 +233,7 @@ def keep_promising(search: RootedSearch, begin: int, end: int, missing: int, rou
     types, losses, penalties = followers.rows, followers.losses, followers.penalties
     depth, cutoff, top = path.place[DEPTH], path.cutoff[0], path.top
     size = path.place[SIZE]
-    multiple, base = multiple_of(rules, size), path.penalties[depth] - path.duals[depth]
+    multiple, base = size if rules.summed else 1, path.penalties[depth] - path.duals[depth]
     duals, unpruned = rows.duals, not rules.pruned
     anything = not rules.undominated or size == rules.smallest
     for _ in range(rounds):
@@ -289,7 +283,7 @@ def bound_branches(search: RootedSearch, begin: int, end: int, missing: int) -> 
     """Bound what the columns cost in which each row is the furthest that joins; two are missing."""
     rows, rules, path, followers = search.rows, search.rules, search.path, search.followers
     types, depth, top = followers.rows, path.place[DEPTH], path.top
-    multiple, most = multiple_of(rules, path.place[SIZE]), missing - 1
+    multiple, most = path.place[SIZE] if rules.summed else 1, missing - 1
     base = path.penalties[depth] - path.duals[depth]
     for place in range(most):
         top[place] = -np.inf
@@ -330,8 +324,6 @@ def search_columns(search: RootedSearch, max_nodes: int) -> int:
     while True:
         depth = place[DEPTH]
         if depth == 0 and place[SIZE] == rules.largest:
-            if place[ROOT] >= 0:
-                _take_out(search, roots.types[place[ROOT]])
             if place[ROOT] + 1 == len(roots.types):
                 return COMPLETE
             place[ROOT] += 1
@@ -339,7 +331,13 @@ def search_columns(search: RootedSearch, max_nodes: int) -> int:
             _enter_root(search)
         # Back to the last partial set that something may still join.
         if depth > 0 and path.at[depth] == path.end[depth]:
-            _leave(search)
+            place[DEPTH] -= 1
+            # The last row leaves; the root stays for its next size.
+            row = path.members[depth - 1]
+            if depth > 1 or place[SIZE] == rules.largest:
+                path.used[row] -= 1
+                take_back(search.rows.diversity, path.counts, row)
+                count_in_cuts(search.cuts, row, -1)
             continue
         # Of the root alone nothing is the furthest: all may follow that could join it.
         size = place[SIZE] + 1 if depth == 0 else place[SIZE]
@@ -364,7 +362,13 @@ def search_columns(search: RootedSearch, max_nodes: int) -> int:
             place[FIRST], place[FIRST_MEMBER] = found.held[0], found.held[1]
             path.nodes[1], path.cutoff[0] = 0, roots.below[place[ROOT]]
         elif path.nodes[1] >= rules.nodes_a_size:
-            _give_up(search)
+            # All partial sets are left; what was not looked at lowers the bound.
+            path.nodes[2] += 1
+            for level in range(1, depth + 1):
+                for at in range(path.at[level], path.end[level]):
+                    bound = min(roots.least[place[ROOT]], followers.bounds[at])
+                    roots.least[place[ROOT]] = bound
+                path.at[level] = path.end[level]
             continue
         else:
             path.at[depth] += 1
@@ -426,7 +430,7 @@ def _is_affordable(
     base = path.penalties[1] - path.duals[1] - dual
     summed = 0.0
     for size in range(2, rules.largest + 1):
-        bound = multiple_of(rules, size) * loss + base - summed
+        bound = (size if rules.summed else 1) * loss + base - summed
         if (
             size >= rules.smallest
             and bound < below
@@ -468,38 +472,6 @@ def _enter(search: RootedSearch, row: int, depth: int) -> None:
     add_row(rows.terms, path.sets, depth, depth + 1, row)
     count_in(rows.diversity, path.counts, row, 1, depth, depth + 1)
     count_in_cuts(cuts, row, 1)
-
-
-@kernel
-def _leave(search: RootedSearch) -> None:
-    """Go back to the partial set before the last row; the root stays for its next size."""
-    path = search.path
-    path.place[DEPTH] -= 1
-    depth = path.place[DEPTH]
-    if depth > 0:
-        _take_out(search, path.members[depth])
-
-
-@kernel
-def _take_out(search: RootedSearch, row: int) -> None:
-    """Take the last row out of the counts."""
-    rows, path = search.rows, search.path
-    path.used[row] -= 1
-    take_back(rows.diversity, path.counts, row)
-    count_in_cuts(search.cuts, row, -1)
-
-
-@kernel
-def _give_up(search: RootedSearch) -> None:
-    """Leave all partial sets of the root and size; what was not looked at lowers the bound."""
-    roots, path, followers = search.roots, search.path, search.followers
-    number = path.place[ROOT]
-    path.nodes[2] += 1
-    while path.place[DEPTH] > 0:
-        depth = path.place[DEPTH]
-        for at in range(path.at[depth], path.end[depth]):
-            roots.least[number] = min(roots.least[number], followers.bounds[at])
-        _leave(search)
 
 
 @kernel
@@ -551,7 +523,7 @@ def _write_down(search: RootedSearch, begin: int, end: int) -> None:
     rows, rules, roots, path = search.rows, search.rules, search.roots, search.path
     followers, found = search.followers, search.found
     depth, size, number = path.place[DEPTH], path.place[SIZE], path.place[ROOT]
-    multiple = multiple_of(rules, size)
+    multiple = size if rules.summed else 1
     base = path.penalties[depth] - path.duals[depth]
     for at in range(begin, end):
         row = followers.rows[at]

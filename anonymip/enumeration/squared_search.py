@@ -103,21 +103,15 @@ def _put_least(low: Floats, held: int, q: int, term: float) -> int:
 
 
 @kernel
-def _sum_least(low: Floats, held: int, q: int) -> float:
-    """Return the sum of q terms, infinite if fewer are held."""
-    total = 0.0 if held == q else np.inf
-    for place in range(held):
-        total += low[place]
-    return total
-
-
-@kernel
 def least_terms(terms: Floats, count: int, q: int, low: Floats) -> float:
     """Write the q least of some terms, ascending; return their sum, infinite if there are fewer."""
     held = 0
     for a in range(count):
         held = _put_least(low, held, q, terms[a])
-    return _sum_least(low, held, q)
+    total = 0.0 if held == q else np.inf
+    for place in range(held):
+        total += low[place]
+    return total
 
 
 @kernel
@@ -152,7 +146,10 @@ def root_terms(
             if term < np.inf:
                 for _ in range(min(rows.copies[j] - (j == root), q)):
                     held = _put_least(low, held, q, term)
-        bound = _sum_least(low, held, q) - duals[root]
+        bound = 0.0 if held == q else np.inf
+        for place in range(held):
+            bound += low[place]
+        bound -= duals[root]
         if bound >= limit or not bound < np.inf:
             continue
         for j in range(t):
@@ -254,24 +251,6 @@ def bound_branches(path: SquaredPath, p: int, smallest: int, limit: float) -> No
 
 
 @kernel
-def keep_column(path: SquaredPath, p: int, reduced: float, keep: int) -> None:
-    """Keep the partial class as a column; of more than may be kept the best ones."""
-    slot = path.state[FOUND]
-    if slot == keep:
-        slot = worst_of(path.reduced, 0, keep)
-        if path.reduced[slot] <= reduced:
-            return
-    elif slot == len(path.sizes):
-        path.state[OVERFLOW] = 1
-        return
-    else:
-        path.state[FOUND] += 1
-    path.reduced[slot], path.sizes[slot] = reduced, p
-    for a in range(p):
-        path.columns[slot, a] = path.members[a]
-
-
-@kernel
 def search_squares(
     cuts: CutsOfRows,
     path: SquaredPath,
@@ -300,7 +279,18 @@ def search_squares(
                 reduced = path.pairs[p] / p - path.duals[p] + path.paid[p]
                 least = min(least, reduced)
                 if reduced < limit:
-                    keep_column(path, p, reduced, keep)
+                    # Of more than may be kept the worst one makes room.
+                    slot = path.state[FOUND]
+                    if slot == keep:
+                        slot = worst_of(path.reduced, 0, keep)
+                    elif slot < len(path.sizes):
+                        path.state[FOUND] += 1
+                    if slot == len(path.sizes):
+                        path.state[OVERFLOW] = 1
+                    else:
+                        path.reduced[slot], path.sizes[slot] = reduced, p
+                        for a in range(p):
+                            path.columns[slot, a] = path.members[a]
             if p < largest:
                 bound_branches(path, p, smallest, limit)
             else:
@@ -332,17 +322,14 @@ def search_squares(
     return least
 
 
-@kernel
 def least_open(path: SquaredPath) -> float:
     """Return a lower bound of the columns that a search which was ended did not look at."""
-    least, deepest = np.inf, path.state[DEPTH]
+    least, deepest = np.inf, int(path.state[DEPTH])
     for level in range(1, deepest + 1):
         if path.at[level] < 0:
-            if level == 1:
-                least = -np.inf
+            least = -np.inf if level == 1 else least
             continue
         # With the branch that it was about to look at.
         begin = path.at[level] - (1 if level == deepest - 1 and path.at[deepest] < 0 else 0)
-        for a in range(begin, path.ends[level]):
-            least = min(least, path.needs[level, a])
+        least = min(least, float(path.needs[level, begin : path.ends[level]].min(initial=np.inf)))
     return least

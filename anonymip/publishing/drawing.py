@@ -276,70 +276,40 @@ class Tally(Packed):
 
 
 @kernel
-def _lack(view: View, counts: Ints, given: Ints, record: int) -> int:
-    """Return how many visible values are too many or missing in the rows of a record."""
-    begin, end = view.row_start[record], view.row_start[record + 1]
-    lack = 0
-    for column in range(view.codes.shape[1]):
-        distinct = 0
-        # Counted one after the other: from the row too many on, each adds one to what lacks.
-        for at in range(begin, end):
-            value = view.codes[given[view.rows[at]], column]
-            counts[value] += 1
-            if counts[value] == 1:
-                distinct += 1
-            if counts[value] > view.most[record]:
-                lack += 1
-        # The counts are zeros again for whoever comes next.
-        for at in range(begin, end):
-            counts[view.codes[given[view.rows[at]], column]] = 0
-        lack += max(0, view.distinct - distinct)
-    return lack
-
-
-@kernel
-def _note(tally: Tally, pair: int, lack: int) -> None:
-    """Write down what a pair lacks now, and list it if that is anything."""
-    tally.lacks[pair] = lack
-    place = tally.place[pair]
-    if lack > 0 and place < 0:
-        tally.place[pair] = tally.numbers[LISTED]
-        tally.listed[tally.numbers[LISTED]] = pair
-        tally.numbers[LISTED] += 1
-    elif lack == 0 and place >= 0:
-        tally.numbers[LISTED] -= 1
-        last = tally.listed[tally.numbers[LISTED]]
-        tally.listed[place] = last
-        tally.place[last] = place
-        tally.place[pair] = -1
-
-
-@kernel
-def touch(view: View, tally: Tally, length: int) -> int:
-    """Collect the records that can be one of the rows of the cycle; return how many."""
-    tally.numbers[STAMP] += 1
-    touched = 0
-    for at in range(length):
-        row = tally.cycle[at]
-        for place in range(view.set_start[row], view.set_start[row + 1]):
-            record = view.sets[place]
-            if tally.stamp[record] != tally.numbers[STAMP]:
-                tally.stamp[record] = tally.numbers[STAMP]
-                tally.touched[touched] = record
-                touched += 1
-    return touched
-
-
-@kernel
 def recount(view: View, tally: Tally, given: Ints, number: int, touched: int) -> int:
     """Count again what the touched records lack in one assignment; return by how much it grew."""
-    grown, n = 0, len(given)
+    grown, n, counts = 0, len(given), tally.counts
     for at in range(touched):
         record = tally.touched[at]
+        begin, end = view.row_start[record], view.row_start[record + 1]
+        # Visible values that are too many or missing in the rows of the record.
+        lack = 0
+        for column in range(view.codes.shape[1]):
+            distinct = 0
+            # Counted one after the other: from the row too many on, each adds one to what lacks.
+            for place in range(begin, end):
+                value = view.codes[given[view.rows[place]], column]
+                counts[value] += 1
+                distinct += counts[value] == 1
+                lack += counts[value] > view.most[record]
+            # The counts are zeros again for whoever comes next.
+            for place in range(begin, end):
+                counts[view.codes[given[view.rows[place]], column]] = 0
+            lack += max(0, view.distinct - distinct)
+        # The pair is listed if it lacks anything.
         pair = number * n + record
-        lack = _lack(view, tally.counts, given, record)
         grown += lack - tally.lacks[pair]
-        _note(tally, pair, lack)
+        tally.lacks[pair] = lack
+        listed = tally.place[pair]
+        if lack > 0 and listed < 0:
+            tally.place[pair] = tally.numbers[LISTED]
+            tally.listed[tally.numbers[LISTED]] = pair
+            tally.numbers[LISTED] += 1
+        elif lack == 0 and listed >= 0:
+            tally.numbers[LISTED] -= 1
+            last = tally.listed[tally.numbers[LISTED]]
+            tally.listed[listed], tally.place[last] = last, listed
+            tally.place[pair] = -1
     return grown
 
 
@@ -380,36 +350,25 @@ def _exchange_step(
         row = view.rows[begin + int(rng.random() * (end - begin))]
         # The row changes hands along a cycle: between two assignments, or within the only one.
         # What costs more than before is kept with a probability that falls with the cost.
+        other = -1
         if count > 1:
             other = (number + 1 + int(rng.random() * (count - 1))) % count
-            length = _alternating(tally.cycle, given, taker, number, other, row)
-            if length == 0:
+            # The rows of the alternating cycle, unless it is too long.
+            length, at = 0, row
+            while length == 0 or (at != row and length < len(tally.cycle)):
+                tally.cycle[length] = at
+                length += 1
+                at = taker[number, given[other, at]]
+            if at != row:
                 continue
-            change = _swap(view, tally, given, taker, number, other, length)
-            if change > 0 and rng.random() >= np.exp(-change / temperature):
-                _swap(view, tally, given, taker, number, other, length)
         else:
             length = _circle(view, tally.cycle, given[0], taker[0], row, rng)
             if length == 0:
                 continue
-            change = _rotate(view, tally, given[0], taker[0], length, 1)
-            if change > 0 and rng.random() >= np.exp(-change / temperature):
-                _rotate(view, tally, given[0], taker[0], length, -1)
+        change = _hand_on(view, tally, given, taker, number, other, length, 1)
+        if change > 0 and rng.random() >= np.exp(-change / temperature):
+            _hand_on(view, tally, given, taker, number, other, length, -1)
     return min(int(tally.numbers[TRIED]), total - 1)
-
-
-@kernel
-def _alternating(cycle: Ints, given: Ints, taker: Ints, number: int, other: int, row: int) -> int:
-    """Write the rows of the alternating cycle through a row; 0 if it is too long."""
-    length, at = 0, row
-    while True:
-        if length == len(cycle):
-            return 0
-        cycle[length] = at
-        length += 1
-        at = taker[number, given[other, at]]
-        if at == row:
-            return length
 
 
 @kernel
@@ -438,31 +397,48 @@ def _circle(
 
 
 @kernel
-def _swap(
-    view: View, tally: Tally, given: Ints, taker: Ints, number: int, other: int, length: int
+def _hand_on(
+    view: View,
+    tally: Tally,
+    given: Ints,
+    taker: Ints,
+    number: int,
+    other: int,
+    length: int,
+    direction: int,
 ) -> int:
-    """Let two assignments exchange the records of the rows of a cycle; return what it costs."""
-    for at in range(length):
-        row = tally.cycle[at]
-        given[number, row], given[other, row] = given[other, row], given[number, row]
-        taker[number, given[number, row]] = row
-        taker[other, given[other, row]] = row
-    touched = touch(view, tally, length)
-    return recount(view, tally, given[number], number, touched) + recount(
-        view, tally, given[other], other, touched
-    )
+    """Let the records of the rows of a cycle change hands; return by how much more is lacking.
 
-
-@kernel
-def _rotate(view: View, tally: Tally, given: Ints, taker: Ints, length: int, direction: int) -> int:
-    """Let each row of a cycle take the record of the next one, or of the one before."""
+    Two assignments exchange them, which taken twice changes nothing. Of the only one, with `other`
+    below 0, each row takes the record of the next one, or in the direction -1 of the one before.
+    """
     cycle = tally.cycle
-    at = 0 if direction > 0 else length - 1
-    first = given[cycle[at]]
-    for _ in range(length - 1):
-        given[cycle[at]] = given[cycle[at + direction]]
-        at += direction
-    given[cycle[at]] = first
+    if other >= 0:
+        for at in range(length):
+            row = cycle[at]
+            given[number, row], given[other, row] = given[other, row], given[number, row]
+            taker[number, given[number, row]] = row
+            taker[other, given[other, row]] = row
+    else:
+        at = 0 if direction > 0 else length - 1
+        first = given[0, cycle[at]]
+        for _ in range(length - 1):
+            given[0, cycle[at]] = given[0, cycle[at + direction]]
+            at += direction
+        given[0, cycle[at]] = first
+        for at in range(length):
+            taker[0, given[0, cycle[at]]] = cycle[at]
+    # What the records lack changes that can be one of the rows.
+    tally.numbers[STAMP] += 1
+    touched = 0
     for at in range(length):
-        taker[given[cycle[at]]] = cycle[at]
-    return recount(view, tally, given, 0, touch(view, tally, length))
+        for place in range(view.set_start[cycle[at]], view.set_start[cycle[at] + 1]):
+            record = view.sets[place]
+            if tally.stamp[record] != tally.numbers[STAMP]:
+                tally.stamp[record] = tally.numbers[STAMP]
+                tally.touched[touched] = record
+                touched += 1
+    grown = recount(view, tally, given[number], number, touched)
+    if other >= 0:
+        grown += recount(view, tally, given[other], other, touched)
+    return grown

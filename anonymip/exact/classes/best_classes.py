@@ -42,7 +42,7 @@ from anonymip.objectives.kernels.growing_sets import losses_with
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.recodings.rules.diversity_counts import diversity_rule, rows_are_diverse
-from anonymip.runtime.arrays import Floats, Ints
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.tolerances import DUAL_ROUNDING, VISIBLE_SLACK
 
@@ -431,9 +431,20 @@ def solve_relaxation(rules: SmallRules, work: SmallWork, count: int, most: float
             simplex.inverse[t, other] = 0.0
         simplex.inverse[t, t] = 1.0
     for _ in range(_PIVOTS * count + 1):
+        # The set of least reduced cost: what it shares, and its place.
+        reduced, prefix, at = np.inf, 0, 0
+        for shared in range(sets.held[0]):
+            dual_sum = 0.0
+            for place in range(rules.k - 1):
+                dual_sum += duals[sets.shared[shared, place]]
+            limit = reduced + dual_sum
+            for last in range(sets.begin[shared], sets.begin[shared + 1]):
+                cost = sets.costs[last] - duals[sets.last[last]]
+                if cost < limit:
+                    limit, prefix, at = cost, shared, last
+            reduced = limit - dual_sum
         # Each row shares in the worst reduced cost, so that the repaired duals are valid after any
         # pivot; the best of them are kept.
-        prefix, at, reduced = _cheapest_set(sets, duals, rules.k)
         repair, bound, scale = min(reduced, 0.0) / rules.k, 0.0, 0.0
         # Duals that nearly cancel with their repair leave little but rounding, which the bound is
         # lowered by: what is searched for above it then holds all that it may have hidden.
@@ -451,23 +462,6 @@ def solve_relaxation(rules: SmallRules, work: SmallWork, count: int, most: float
         if not _pivot(simplex, sets, rules.k, count, prefix, at, reduced):
             break
     return best
-
-
-@kernel
-def _cheapest_set(sets: RowSets, duals: Floats, k: int) -> tuple[int, int, float]:
-    """Return the set of least reduced cost: what it shares, its place, and the cost."""
-    best, best_prefix, best_at = np.inf, 0, 0
-    for prefix in range(sets.held[0]):
-        dual_sum = 0.0
-        for at in range(k - 1):
-            dual_sum += duals[sets.shared[prefix, at]]
-        limit = best + dual_sum
-        for at in range(sets.begin[prefix], sets.begin[prefix + 1]):
-            cost = sets.costs[at] - duals[sets.last[at]]
-            if cost < limit:
-                limit, best_prefix, best_at = cost, prefix, at
-        best = limit - dual_sum
-    return best_prefix, best_at, best
 
 
 @kernel

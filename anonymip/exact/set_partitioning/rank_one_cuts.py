@@ -359,7 +359,17 @@ def exchange(
             for at in range(len(chosen)):
                 # Without the type at this place, then with any other in its stead.
                 _count(support, counts, chosen[at], -1)
-                base = _added(support, counts, divisor, added)
+                base = 0.0
+                added[:] = 0.0
+                for c in range(columns):
+                    whole = counts[c] // divisor
+                    base += support.shares[c] * whole
+                    # What each type would add to the left side.
+                    if counts[c] + support.most < (whole + 1) * divisor:
+                        continue
+                    for p in range(support.column_starts[c], support.column_starts[c + 1]):
+                        more = (counts[c] + support.column_counts[p]) // divisor - whole
+                        added[support.column_types[p]] += support.shares[c] * more
                 left = covered - support.coverage[chosen[at]]
                 for i in range(types):
                     if not inside[i]:
@@ -417,19 +427,3 @@ def _count(support: Support, counts: Ints, i: int, sign: int) -> None:
     """Count the members of a type in its columns, or no longer."""
     for p in range(support.type_starts[i], support.type_starts[i + 1]):
         counts[support.type_columns[p]] += sign * support.type_counts[p]
-
-
-@kernel
-def _added(support: Support, counts: Ints, divisor: int, added: Floats) -> float:
-    """Return the left side of a cut, and fill what each type would add to it."""
-    added[:] = 0.0
-    base = 0.0
-    for c in range(len(counts)):
-        held = counts[c] // divisor
-        base += support.shares[c] * held
-        if counts[c] + support.most < (held + 1) * divisor:
-            continue
-        for p in range(support.column_starts[c], support.column_starts[c + 1]):
-            more = (counts[c] + support.column_counts[p]) // divisor - held
-            added[support.column_types[p]] += support.shares[c] * more
-    return base

@@ -142,34 +142,32 @@ def _are_equal(
 ) -> bool:
     """Return whether two classes are published with equal cells."""
     for a in range(len(cells.modes)):
-        low, high = _ends(cells, places, size, labels, one, a)
-        other_low, other_high = _ends(cells, places, size, labels, other, a)
+        low, other_low, high, other_high = 2**31 - 1, 2**31 - 1, -1, -1
+        for at in range(size):
+            code: int = np.int64(cells.codes[places[at], a])  # type: ignore[assignment]
+            if labels[at] == one:
+                low, high = min(low, code), max(high, code)
+            elif labels[at] == other:
+                other_low, other_high = min(other_low, code), max(other_high, code)
         if cells.modes[a] == _NODE:
             if _node(cells, a, low, high) != _node(cells, a, other_low, other_high):
                 return False
             continue
         if low != other_low or high != other_high:
             return False
-        if cells.modes[a] == _SET and not (
-            _holds_all(cells, places, size, labels, one, other, a)
-            and _holds_all(cells, places, size, labels, other, one, a)
-        ):
-            return False
+        if cells.modes[a] != _SET:
+            continue
+        # Each value of the one is a value of the other.
+        for at in range(size):
+            if labels[at] != one and labels[at] != other:
+                continue
+            found, mate = False, other if labels[at] == one else one
+            for place in range(size):
+                same = cells.codes[places[place], a] == cells.codes[places[at], a]
+                found = found or (labels[place] == mate and same)
+            if not found:
+                return False
     return True
-
-
-@kernel
-def _ends(
-    cells: WindowCells, places: Ints, size: int, labels: Ints, label: int, attribute: int
-) -> tuple[int, int]:
-    """Return the least and the greatest code of a class."""
-    low, high = 2**31 - 1, -1
-    for at in range(size):
-        if labels[at] == label:
-            code: int = np.int64(cells.codes[places[at], attribute])  # type: ignore[assignment]
-            low = min(low, code)
-            high = max(high, code)
-    return low, high
 
 
 @kernel
@@ -180,25 +178,6 @@ def _node(cells: WindowCells, attribute: int, low: int, high: int) -> int:
     while cells.node_last[start + node] < high:
         node = cells.node_parent[start + node]
     return node
-
-
-@kernel
-def _holds_all(
-    cells: WindowCells, places: Ints, size: int, labels: Ints, one: int, other: int, attribute: int
-) -> bool:
-    """Return whether a class holds all values of another one."""
-    for at in range(size):
-        if labels[at] != other:
-            continue
-        code = cells.codes[places[at], attribute]
-        found = False
-        for mine in range(size):
-            if labels[mine] == one and cells.codes[places[mine], attribute] == code:
-                found = True
-                break
-        if not found:
-            return False
-    return True
 
 
 class CarryRule(NamedTuple):
@@ -297,7 +276,7 @@ def _carry_class(
 ) -> None:
     """Carry over those rows of a boundary class that have to be."""
     fixed, joint, marks = outcome.fixed, outcome.joint, outcome.marks
-    rows = 0
+    losses, counts, rows = outcome.losses, outcome.counts, 0
     for at in range(size):
         rows += joint[at] == label
     # Marked are the rows to carry over where the others, at least k of them, can be a class.
@@ -311,12 +290,28 @@ def _carry_class(
                 left -= 1
     elif rule.least:
         leaving = rows - rule.k
-        _mark_cheapest(size, joint, outcome.losses, label, leaving, marks)
-    if leaving < rows and _rest_is_diverse(rule, places, size, label, outcome):
+        # Those without which the class loses most; of equal ones those nearest the end.
+        marks[:size] = 0
+        for _ in range(leaving):
+            best = -1
+            for at in range(size - 1, -1, -1):
+                unmarked = joint[at] == label and marks[at] == 0
+                if unmarked and (best < 0 or losses[at] > losses[best]):
+                    best = at
+            marks[best] = 1
+    if leaving < rows:
+        start_counts(counts)
         for at in range(size):
-            if joint[at] == label and marks[at] == 1:
-                fixed[at] = OPEN
-        return
+            if joint[at] == label and marks[at] == 0:
+                count_in(rule.diversity, counts, places[at], 1, 0, 0)
+        for at in range(size):
+            if joint[at] == label:
+                forget_row(rule.diversity, counts, places[at])
+        if may_be_diverse(rule.diversity, counts, 0, rows - leaving, rows - leaving):
+            for at in range(size):
+                if joint[at] == label and marks[at] == 1:
+                    fixed[at] = OPEN
+            return
     # All are carried over; but if a part should have been, the window's own classes in it that do
     # not touch the boundary are fixed, since the solver found each of them diverse.
     first = max(0, size - rule.boundary)
@@ -327,38 +322,6 @@ def _carry_class(
             if labels[other] == labels[at] or leaving == rows:
                 fixed[at] = OPEN
                 break
-
-
-@kernel
-def _mark_cheapest(
-    size: int, joint: Ints, losses: Floats, label: int, leaving: int, marks: Ints
-) -> None:
-    """Mark so many rows without which the class loses most; of equal ones those nearest the end."""
-    for at in range(size):
-        marks[at] = 0
-    for _ in range(leaving):
-        best = -1
-        for at in range(size - 1, -1, -1):
-            if joint[at] == label and marks[at] == 0 and (best < 0 or losses[at] > losses[best]):
-                best = at
-        marks[best] = 1
-
-
-@kernel
-def _rest_is_diverse(
-    rule: CarryRule, places: Ints, size: int, label: int, outcome: Outcome
-) -> bool:
-    """Return whether the unmarked rows of a class are diverse."""
-    joint, marks, counts, rows = outcome.joint, outcome.marks, outcome.counts, 0
-    start_counts(counts)
-    for at in range(size):
-        if joint[at] == label and marks[at] == 0:
-            count_in(rule.diversity, counts, places[at], 1, 0, 0)
-            rows += 1
-    for at in range(size):
-        if joint[at] == label:
-            forget_row(rule.diversity, counts, places[at])
-    return may_be_diverse(rule.diversity, counts, 0, rows, rows)
 
 
 @kernel
@@ -412,16 +375,6 @@ def window_size(rule: CarryRule, chain: Chain, chunks: int) -> int:
     if unread - new < rule.k:
         new = unread
     return carried + new
-
-
-@kernel
-def fill_window(chain: Chain, size: int, places: Ints) -> None:
-    """Write the places of a window of so many rows: those carried over, then new ones."""
-    carried = chain.cursor[CARRIED]
-    for at in range(carried):
-        places[at] = chain.carried[at]
-    for at in range(carried, size):
-        places[at] = chain.cursor[READ] + at - carried
 
 
 @kernel
@@ -486,7 +439,9 @@ def advance_links(
         # Too large a window, or one that the search does not prove, is left to another engine.
         if size > len(places):
             return STUCK
-        fill_window(chain, size, places)
+        for at in range(size):
+            is_carried = at < carried
+            places[at] = chain.carried[at] if is_carried else chain.cursor[READ] + at - carried
         if solve_rows(rules, work, places, size, max_nodes) != SOLVED:
             return STUCK
         # The last window fixes everything, so nobody asks what its classes lose.

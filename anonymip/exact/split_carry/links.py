@@ -21,7 +21,6 @@ from anonymip.exact.split_carry.carrying import (
     carry_rule,
     divide_window,
     fill_losses,
-    fill_window,
     move_on,
     new_outcome,
     window_size,
@@ -31,6 +30,7 @@ from anonymip.exact.split_carry.state import (
     CARRIED,
     LOSS,
     OPEN,
+    READ,
     SECONDS,
     Chain,
     Link,
@@ -138,8 +138,8 @@ class ClassLinks:
         budget = clock.budget_of_link()
         for chunks in range(1, _CHUNKS + 1):
             size = int(window_size(rule, chain, chunks))
-            places = np.empty(size, np.int64)
-            fill_window(chain, size, places)
+            new = chain.cursor[READ] + np.arange(size - carried)
+            places = np.concatenate([chain.carried[:carried], new])
             last = int(places[-1]) == chain.n - 1
             answer = self._solve(places, budget, found if chunks == 1 else None)
             if answer is not None or last:

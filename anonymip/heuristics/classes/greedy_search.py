@@ -202,34 +202,6 @@ def _use_tree(problem: Problem, arranged: Arrangement, search: str) -> bool:
 
 
 @kernel
-def _place(tree: BoxTree, growth: Growth, row: int) -> None:
-    at = growth.cursor[0]
-    growth.picked[at] = row
-    growth.labels[at] = growth.cursor[1]
-    growth.cursor[0] += 1
-    growth.cursor[4] = row
-    growth.alive[row] -= 1
-    if growth.alive[row] == 0:
-        delete_row(tree, row)
-
-
-@kernel
-def _next_seed(rows: KernelRows, tree: BoxTree, growth: Growth, farthest: bool) -> int:
-    if not farthest:
-        while growth.alive[growth.cursor[2]] == 0:
-            growth.cursor[2] += 1
-        return growth.cursor[2]
-    best, best_loss = -1, -np.inf
-    for at in range(tree.end[0]):
-        row = tree.items[at]
-        if growth.alive[row] > 0:
-            loss = pair_loss(rows, growth.cursor[4], row)
-            if loss > best_loss or (loss == best_loss and row < best):
-                best, best_loss = row, loss
-    return best
-
-
-@kernel
 def _grow_step(
     rows: KernelRows,
     tree: BoxTree,
@@ -248,13 +220,28 @@ def _grow_step(
         if growth.cursor[3] == 0 or (2 if len(tree.left) > 1 else 4) * dead > growth.cursor[3]:
             build_tree(tree, rows, growth.alive)
             growth.cursor[3] = tree.alive[0]
-        row = _next_seed(rows, tree, growth, farthest)
-        _place(tree, growth, row)
-        open_class(rows, state, row)
-        for _ in range(k - 1):
-            row = cheapest_row(tree, rows, state, growth.alive)
-            join_class(rows, state, row)
-            _place(tree, growth, row)
+        for size in range(k):
+            if size == 0:
+                # The seed: the first row left, or the one farthest from the last one placed.
+                while not farthest and growth.alive[growth.cursor[2]] == 0:
+                    growth.cursor[2] += 1
+                row, most = growth.cursor[2] if not farthest else -1, -np.inf
+                for at in range(tree.end[0] if farthest else 0):
+                    other = tree.items[at]
+                    if growth.alive[other] > 0:
+                        loss = pair_loss(rows, growth.cursor[4], other)
+                        if loss > most or (loss == most and other < row):
+                            row, most = other, loss
+                open_class(rows, state, row)
+            else:
+                row = cheapest_row(tree, rows, state, growth.alive)
+                join_class(rows, state, row)
+            placed = growth.cursor[0]
+            growth.picked[placed], growth.labels[placed] = row, growth.cursor[1]
+            growth.cursor[0], growth.cursor[4] = placed + 1, row
+            growth.alive[row] -= 1
+            if growth.alive[row] == 0:
+                delete_row(tree, row)
         growth.cursor[1] += 1
     return growth.cursor[1]
 

@@ -80,25 +80,6 @@ def near_types(points: Floats) -> Codes:
 
 
 @kernel
-def _open_pair(work: MoveWork, one: int, other: int, widest: int, first: int) -> bool:
-    """Show two classes; return whether a row of a type of the first one may change places."""
-    current = work.current
-    if one == other or one < 0 or other < 0:
-        return False
-    for label in (one, other):
-        mixed = current.head[label] >= 0 and current.following[current.head[label]] >= 0
-        if current.sizes[label] == 0 or (mixed and current.sizes[label] > widest):
-            return False
-    show_class(work.rules, current, work.one, one)
-    show_class(work.rules, current, work.other, other)
-    # Of a type with copies in several classes, this one may have none left.
-    held = False
-    for at in range(work.one.totals[0]):
-        held = held or work.one.types[at] == first
-    return held
-
-
-@kernel
 def _better_change(work: MoveWork, first: int, begin: int, allowed: float) -> tuple[bool, int]:
     """Return whether a type of the first class in view changes, and what it is swapped for.
 
@@ -164,7 +145,23 @@ def anneal_step(
         first = int(draws[at, 0] * types)
         near = annealing.near[first, int(draws[at, 1] * annealing.near.shape[1])]
         one, other = home[first], home[near]
-        if not _open_pair(work, one, other, widest, first):
+        if one == other or one < 0 or other < 0:
+            continue
+        changes = True
+        for label in (one, other):
+            head = current.head[label]
+            mixed = head >= 0 and current.following[head] >= 0
+            size = current.sizes[label]
+            changes = changes and size > 0 and not (mixed and size > widest)
+        if not changes:
+            continue
+        show_class(rules, current, work.one, one)
+        show_class(rules, current, work.other, other)
+        # Of a type with copies in several classes, this one may have none left.
+        held = False
+        for place in range(work.one.totals[0]):
+            held = held or work.one.types[place] == first
+        if not held:
             continue
         old = part_of(rules, current.sizes[one], current.losses[one])
         old += part_of(rules, current.sizes[other], current.losses[other])

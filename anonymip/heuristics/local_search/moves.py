@@ -78,8 +78,13 @@ def _best_cut(work: MoveWork, label: int) -> int:
     rules, view, size = work.rules, work.one, work.one.totals[1]
     entries = view.totals[0]
     row_types, copies = view.types[:entries].copy(), view.copies[:entries].copy()
-    seed = _farthest(rules, row_types, row_types[0])
-    far = _farthest(rules, row_types, seed)
+    seed = far = row_types[0]
+    for _ in range(2):
+        seed, farthest = far, -np.inf
+        for candidate in row_types:
+            loss = pair_loss(rules.rows, seed, candidate)
+            if loss > farthest:
+                far, farthest = candidate, loss
     # The rows in the order from the one to the other, copy by copy.
     for at in range(entries):
         work.keys[at] = pair_loss(rules.rows, seed, row_types[at]) - pair_loss(
@@ -120,16 +125,6 @@ def _best_cut(work: MoveWork, label: int) -> int:
                 continue
         best, cut = gain, at
     return cut
-
-
-@kernel
-def _farthest(rules: ClassRules, row_types: Ints, row_type: int) -> int:
-    best, farthest = -np.inf, row_type
-    for candidate in row_types:
-        loss = pair_loss(rules.rows, row_type, candidate)
-        if loss > best:
-            best, farthest = loss, candidate
-    return farthest
 
 
 #: Gains below this share of the losses that they are differences of are rounding.
@@ -227,30 +222,23 @@ def improve_class(work: MoveWork, neighbours: Ints, label: int) -> None:
         # The two were compared since either changed, and nothing gained.
         if not own_changed and current.changed[other] <= since:
             continue
-        while _improve_two(work, label, other):
-            own_changed = True
-            if current.sizes[label] == 0 or current.sizes[other] == 0:
+        while current.sizes[label] > 0 and current.sizes[other] > 0:
+            show_class(rules, current, work.one, label)
+            show_class(rules, current, work.other, other)
+            loss, other_loss = current.losses[label], current.losses[other]
+            gain, merges, first, second = best_move(work, loss, other_loss)
+            if gain == 0.0:
                 break
+            if merges:
+                for place in range(work.other.totals[0]):
+                    row_type, copies = work.other.types[place], work.other.copies[place]
+                    remove_copies(current, other, row_type, copies)
+                    add_copies(current, label, row_type, copies)
+            exchange(work, label, other, first, second)
+            work.gain[0] += gain
+            own_changed = True
     # If it changed meanwhile it is looked at again: the first neighbours saw it as it was.
     work.checked[label] = started
-
-
-@kernel
-def _improve_two(work: MoveWork, one: int, other: int) -> bool:
-    """Do with two classes what gains most; false if nothing gains."""
-    rules, current = work.rules, work.current
-    show_class(rules, current, work.one, one)
-    show_class(rules, current, work.other, other)
-    gain, merges, first, second = best_move(work, current.losses[one], current.losses[other])
-    if gain == 0.0:
-        return False
-    if merges:
-        for at in range(work.other.totals[0]):
-            remove_copies(current, other, work.other.types[at], work.other.copies[at])
-            add_copies(current, one, work.other.types[at], work.other.copies[at])
-    exchange(work, one, other, first, second)
-    work.gain[0] += gain
-    return True
 
 
 @kernel

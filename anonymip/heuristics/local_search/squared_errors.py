@@ -244,24 +244,6 @@ def settle(classes: SquaredClasses, work: SquaredRound, k: int, most: int) -> in
 
 
 @kernel
-def gather(classes: SquaredClasses, work: SquaredRound, x: int, wanted: int) -> None:
-    """Empty the class of a record and some of its nearest ones: their records are unassigned."""
-    work.ends[UNASSIGNED] = 0
-    for at in range(-1, classes.near.shape[1]):
-        c = classes.label[x] if at < 0 else classes.label[classes.near[x, at]]
-        if classes.sizes[c] == 0 or work.is_touched[c]:
-            continue
-        touch(classes, work, c)
-        for place in range(classes.sizes[c]):
-            work.unassigned[work.ends[UNASSIGNED]] = classes.members[c, place]
-            work.ends[UNASSIGNED] += 1
-        if work.ends[TOUCHED] == wanted:
-            break
-    for at in range(work.ends[TOUCHED]):
-        classes.sizes[work.touched[at]] = 0
-
-
-@kernel
 def assign(classes: SquaredClasses, work: SquaredRound, k: int, draws: Floats) -> bool:
     """Make classes of the unassigned records; return whether they held all."""
     points, m, count = classes.points, classes.points.shape[1], work.ends[UNASSIGNED]
@@ -310,29 +292,26 @@ def assign(classes: SquaredClasses, work: SquaredRound, k: int, draws: Floats) -
 
 
 @kernel
-def put_back(classes: SquaredClasses, work: SquaredRound) -> None:
-    """Put the records of all classes that changed back to where they were."""
-    count = work.ends[UNASSIGNED]
-    for at in range(work.ends[TOUCHED]):
-        c = work.touched[at]
-        for place in range(classes.sizes[c]):
-            work.unassigned[count] = classes.members[c, place]
-            count += 1
-        classes.sizes[c] = 0
-    for at in range(count):
-        put(classes, work.unassigned[at], work.before[work.unassigned[at]])
-    for at in range(work.ends[TOUCHED]):
-        work_out(classes, work.touched[at])
-
-
-@kernel
 def iterate(classes: SquaredClasses, work: SquaredRound, k: int, draws: Floats) -> None:
     """Make neighbouring classes again, once for each row of draws; keep what is no worse."""
     for row in range(len(draws)):
         draw = draws[row]
         work.ends[:] = 0
         wanted = _FEWEST + int(draw[1] * (_MOST - _FEWEST + 1))
-        gather(classes, work, int(draw[0] * len(classes.label)), wanted)
+        # The class of a record and some of its nearest ones are emptied.
+        x = int(draw[0] * len(classes.label))
+        for at in range(-1, classes.near.shape[1]):
+            c = classes.label[x] if at < 0 else classes.label[classes.near[x, at]]
+            if classes.sizes[c] == 0 or work.is_touched[c]:
+                continue
+            touch(classes, work, c)
+            for place in range(classes.sizes[c]):
+                work.unassigned[work.ends[UNASSIGNED]] = classes.members[c, place]
+                work.ends[UNASSIGNED] += 1
+            if work.ends[TOUCHED] == wanted:
+                break
+        for at in range(work.ends[TOUCHED]):
+            classes.sizes[work.touched[at]] = 0
         kept = assign(classes, work, k, draw)
         if kept:
             work.ends[UNASSIGNED] = 0
@@ -349,7 +328,17 @@ def iterate(classes: SquaredClasses, work: SquaredRound, k: int, draws: Floats) 
             work.waits[work.queue[work.ends[FIRST] % len(work.queue)]] = False
             work.ends[FIRST] += 1
         if not kept:
-            put_back(classes, work)
+            # The records of all classes that changed go back to where they were.
+            for at in range(work.ends[TOUCHED]):
+                c = work.touched[at]
+                for place in range(classes.sizes[c]):
+                    work.unassigned[work.ends[UNASSIGNED]] = classes.members[c, place]
+                    work.ends[UNASSIGNED] += 1
+                classes.sizes[c] = 0
+            for at in range(work.ends[UNASSIGNED]):
+                put(classes, work.unassigned[at], work.before[work.unassigned[at]])
+            for at in range(work.ends[TOUCHED]):
+                work_out(classes, work.touched[at])
         for at in range(work.ends[TOUCHED]):
             work.is_touched[work.touched[at]] = False
 

@@ -14,7 +14,6 @@ from anonymip.heuristics.local_search.current_classes import (
     CLOCK,
     NOTED,
     UPDATED,
-    ClassRules,
     CurrentClasses,
     CurrentRelease,
     add_copies,
@@ -112,16 +111,6 @@ def _choose_classes(work: MoveWork, trials: TrialsWork, trial: int, widest: int)
 
 
 @kernel
-def _chance(trials: TrialsWork, trial: int) -> float:
-    """Return a number from 0 to 1 that decides what the trial does.
-
-    It is what the draw of the number of classes leaves over, which is as random.
-    """
-    drawn = trials.draws[trial, trials.points.shape[1] + 1] * (len(trials.labels) - 1)
-    return float(drawn - np.floor(drawn))
-
-
-@kernel
 def _home(current: CurrentClasses, trials: TrialsWork, count: int, row_type: int) -> int:
     """Return the class of copies of a type that is not taken apart; -1 if there is none."""
     surplus = find_surplus(current, row_type)
@@ -195,47 +184,6 @@ def _assign_diverse(work: MoveWork, trials: TrialsWork, size: int) -> bool:
 
 
 @kernel
-def _cut(rules: ClassRules, trials: TrialsWork, trial: int, size: int) -> int:
-    """Write where classes of k of the rows in their order end; return how many these are.
-
-    Where it is drawn, one class less is made, and rows are shared out evenly; those of a diversity
-    are arranged by k, and the last class gets what is left.
-    """
-    made = size // rules.k
-    fewer = made > 1 and _chance(trials, trial) < (_FEWER if rules.summed else _FEWER_OF_LARGEST)
-    made -= fewer
-    evenly = fewer and rules.diversity.values.shape[1] == 0
-    for at in range(made):
-        trials.ends[at] = (at + 1) * size // made if evenly else (at + 1) * rules.k
-        trials.fillers[at] = -1
-    trials.ends[made - 1] = size
-    return made
-
-
-@kernel
-def _fill_up(
-    work: MoveWork, trials: TrialsWork, count: int, row_type: int, least: tuple[float, int]
-) -> tuple[float, int]:
-    """Return what the rows in view lose at least with copies lent near a row, and their type.
-
-    `least`: what is known of that.
-    """
-    rules, current = work.rules, work.current
-    missing, (best, filler) = rules.k - work.other.totals[1], least
-    for lender in trials.lenders[row_type]:
-        home = -1 if lender < 0 else _home(current, trials, count, lender)
-        if home < 0 or current.sizes[home] - rules.k < missing:
-            continue
-        count_steps(work, 1)
-        loss = part_of(rules, rules.k, changed_loss(rules, work.other, -1, lender))
-        # Copies that leave a class no longer lose what they lost there.
-        loss -= missing * current.losses[home] if rules.summed else 0.0
-        if loss < best:
-            best, filler = loss, lender
-    return best, filler
-
-
-@kernel
 def _cut_to_borrow(work: MoveWork, trials: TrialsWork, count: int, size: int) -> int:
     """Write where classes end of the rows in their order that lose least; return how many.
 
@@ -254,9 +202,19 @@ def _cut_to_borrow(work: MoveWork, trials: TrialsWork, count: int, size: int) ->
                 count_steps(work, 1)
                 loss = part_of(rules, end - start, changed_loss(rules, work.other, -1, -1))
             else:
+                # The copies that lose least, of those to lend near the first and the last row.
+                missing = k - (end - start)
                 for place in (start, end - 1):
-                    row_type = trials.types[place]
-                    loss, filler = _fill_up(work, trials, count, row_type, (loss, filler))
+                    for lender in trials.lenders[trials.types[place]]:
+                        home = -1 if lender < 0 else _home(work.current, trials, count, lender)
+                        if home < 0 or work.current.sizes[home] - k < missing:
+                            continue
+                        count_steps(work, 1)
+                        lent = part_of(rules, k, changed_loss(rules, work.other, -1, lender))
+                        # What leaves a class of copies no longer loses what it lost there.
+                        lent -= missing * work.current.losses[home] if rules.summed else 0.0
+                        if lent < loss:
+                            loss, filler = lent, lender
             after = least[start] + loss if rules.summed else max(least[start], loss)
             if after < least[end]:
                 least[end], trials.starts[end], trials.fillers[end] = after, start, filler
@@ -398,7 +356,10 @@ def trials_step(
         cursor[0] += 1
         work.steps[0] += _TRIAL
         count = _choose_classes(work, trials, trial, widest)
-        borrows = trials.lenders.shape[1] > 0 and _chance(trials, trial) > 1.0 - _BORROWING
+        # What the draw of the number of classes leaves over is as random.
+        chance = trials.draws[trial, most - 1] * (len(trials.labels) - 1)
+        chance -= np.floor(chance)
+        borrows = trials.lenders.shape[1] > 0 and chance > 1.0 - _BORROWING
         if count < (1 if borrows else 2):
             continue
         size = _lay_out(work, trials, trial, count, borrows)
@@ -407,7 +368,16 @@ def trials_step(
         if borrows:
             made = _cut_to_borrow(work, trials, count, size)
         else:
-            made = _cut(rules, trials, trial, size)
+            # Classes of k, or where it is drawn one less, and rows shared out evenly; those of a
+            # diversity are arranged by k, and the last class gets what is left.
+            made = size // rules.k
+            fewer = made > 1 and chance < (_FEWER if rules.summed else _FEWER_OF_LARGEST)
+            made -= fewer
+            evenly = fewer and rules.diversity.values.shape[1] == 0
+            for at in range(made):
+                trials.ends[at] = (at + 1) * size // made if evenly else (at + 1) * rules.k
+                trials.fillers[at] = -1
+            trials.ends[made - 1] = size
         if made == 0 and (size > 0 or not borrows):
             continue
         gained, noted, since = work.gain[0], 0, current.cursor[CLOCK]

@@ -85,42 +85,31 @@ def _fit_box(
 
 
 @kernel
-def _widest_dimension(tree: BoxTree, tables: LossTables, node: int) -> int:
-    """Return the dimension (ranges, sets, pairs in a row) along which the box costs most, or -1."""
-    best, widest = -1, 0.0
+def _split(tree: BoxTree, rows: KernelRows, node: int) -> int:
+    """Order a node's items around their median where its box costs most; return the middle, or -1.
+
+    -1 where all are alike. Dimensions: ranges, sets and pairs in a row.
+    """
+    tables, dimension, widest = rows.tables, -1, 0.0
     ranges, sets = tree.range_min.shape[1], tree.set_min.shape[1]
     for r in range(ranges):
         price = max(tables.range_high[r], -tables.range_low[r])
         width = price * (tree.range_max[node, r] - tree.range_min[node, r])
         if width > widest:
-            best, widest = r, width
+            dimension, widest = r, width
     for s in range(sets):
         if tree.set_min[node, s] < tree.set_max[node, s]:
             start = tables.set_start[s]
             width = tables.set_losses[start + 2] - tables.set_losses[start + 1]
             if width > widest:
-                best, widest = ranges + s, width
+                dimension, widest = ranges + s, width
     for p in range(tree.pair_min.shape[1]):
-        low, high = tree.pair_min[node, p], tree.pair_max[node, p]
-        width = ends_loss(tables, p, low, high) - ends_loss(tables, p, low, low)
+        least, most = tree.pair_min[node, p], tree.pair_max[node, p]
+        width = ends_loss(tables, p, least, most) - ends_loss(tables, p, least, least)
         if width > widest:
-            best, widest = ranges + sets + p, width
-    return best
-
-
-@kernel
-def _coordinate(rows: KernelRows, row: int, dimension: int) -> float:
-    ranges, sets = rows.range_values.shape[1], rows.set_codes.shape[1]
-    if dimension < ranges:
-        return rows.range_values[row, dimension]
-    if dimension < ranges + sets:
-        return float(rows.set_codes[row, dimension - ranges])
-    return float(rows.pair_codes[row, dimension - ranges - sets])
-
-
-@kernel
-def _split_at_median(tree: BoxTree, rows: KernelRows, node: int, dimension: int) -> int:
-    """Order the node's items around their median along a dimension; return the middle."""
+            dimension, widest = ranges + sets + p, width
+    if dimension < 0:
+        return -1
     low, high = tree.begin[node], tree.end[node] - 1
     middle = (tree.begin[node] + tree.end[node]) // 2
     while low < high:
@@ -142,6 +131,16 @@ def _split_at_median(tree: BoxTree, rows: KernelRows, node: int, dimension: int)
         else:
             break
     return middle
+
+
+@kernel
+def _coordinate(rows: KernelRows, row: int, dimension: int) -> float:
+    ranges, sets = rows.range_values.shape[1], rows.set_codes.shape[1]
+    if dimension < ranges:
+        return rows.range_values[row, dimension]
+    if dimension < ranges + sets:
+        return float(rows.set_codes[row, dimension - ranges])
+    return float(rows.pair_codes[row, dimension - ranges - sets])
 
 
 @kernel
@@ -171,11 +170,10 @@ def build_tree(tree: BoxTree, rows: KernelRows, alive: Ints) -> None:
         _fit_box(tree, node, rows.set_codes, tree.set_min, tree.set_max)
         _fit_box(tree, node, rows.pair_codes, tree.pair_min, tree.pair_max)
         tree.left[node] = -1
-        dimension = -1
+        middle = -1
         if end - begin > _LEAF_ROWS and len(tree.left) > 1:
-            dimension = _widest_dimension(tree, rows.tables, node)
-        if dimension >= 0:
-            middle = _split_at_median(tree, rows, node, dimension)
+            middle = _split(tree, rows, node)
+        if middle >= 0:
             child = tree.size[0]
             tree.left[node] = child
             tree.begin[child], tree.end[child] = begin, middle
