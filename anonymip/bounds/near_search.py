@@ -40,7 +40,6 @@ from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
-_BINS = 64
 #: Boxes that are kept at a time, at most; fewer where each takes many words, but not below the
 #: least; and types that their lists hold beyond those of the whole table.
 _MOST_BOXES, _FEWEST_BOXES, _BOX_WORDS, _ROOM = 8_192, 64, 1 << 20, 1 << 20
@@ -64,10 +63,6 @@ class NearLists(Packed):
     sets: GrowingSets  # (k + 1, ...) what it covers
     used: Annotated[Ints, "t"]  # rows of each type in the partial set
     top: Annotated[Floats, "k"]  # highest duals
-    #: Highest duals of each bin of losses, how many there are, and a bound.
-    bin_tops: Annotated[Floats, "_BINS, k"]
-    bin_filled: Annotated[Ints, "_BINS"]
-    bin_bounds: Annotated[Floats, "_BINS"]
 
 
 class Boxes(Packed):
@@ -234,53 +229,6 @@ def take_least(chosen: Ints, least: Floats, held: int, j: int, term: float, rows
         least[place], chosen[place] = term, j
         held = min(held + 1, k)
     return held
-
-
-@kernel
-def filter_roughly(
-    search: NearSearch, duals: Floats, gathered: int, need: int, base: float, limit: float
-) -> int:
-    """Copy behind the gathered types those that a set within the limit may hold; return how many.
-
-    Losses are sorted into bins: the members of a set whose furthest lies in a bin lie in bins up to
-    it.
-    """
-    lists, counts = search.lists, search.counts
-    types, losses = lists.types, lists.losses
-    bins, widest = len(lists.bin_bounds), 0.0
-    low = np.inf
-    for at in range(gathered):
-        widest, low = max(widest, losses[at]), min(low, losses[at])
-    scale = 0.0 if widest <= low else bins / (widest - low)
-    if not scale < np.inf:
-        # Losses too small for so many bins share one: infinity times 0 is in none.
-        scale = 0.0
-    filled, least = lists.bin_filled, lists.bin_bounds
-    filled[:], least[:] = 0, np.inf
-    for at in range(gathered):
-        row, spot = types[at], min(bins - 1, int((losses[at] - low) * scale))
-        least[spot] = min(least[spot], losses[at])
-        filled[spot] = put_top(
-            lists.bin_tops[spot], filled[spot], need, duals[row], min(counts[row], need)
-        )
-    # A set whose furthest member lies in a bin, and that holds a given row up to it.
-    held, others = 0, need - 1
-    for spot in range(bins):
-        for place in range(filled[spot]):
-            held = put_top(lists.top, held, need, lists.bin_tops[spot, place], 1)
-        total = 0.0
-        for place in range(min(others, held)):
-            total += lists.top[place]
-        least[spot] = search.k * least[spot] - total if held >= need else np.inf
-    for spot in range(bins - 2, -1, -1):
-        least[spot] = min(least[spot], least[spot + 1])
-    held = gathered
-    for at in range(gathered):
-        row, spot = types[at], min(bins - 1, int((losses[at] - low) * scale))
-        if least[spot] - base - duals[row] < limit:
-            types[held], losses[held] = row, losses[at]
-            held += 1
-    return held - gathered
 
 
 @kernel

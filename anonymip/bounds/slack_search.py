@@ -28,7 +28,6 @@ from anonymip.bounds.near_search import (
     Boxes,
     NearSearch,
     bound_each,
-    filter_roughly,
     sort_by_loss,
     take_least,
 )
@@ -65,13 +64,13 @@ def least_slack(
     empty_set(lists.sets, 0)
     add_row(terms, lists.sets, 0, copies, own)
     used[own] = counts[own]
-    # The first list: what is gathered, filtered without sorting.
-    lists.begin[copies], lists.duals[copies] = gathered, base
-    held = filter_roughly(search, duals, gathered, need, base, limit)
-    lists.end[copies] = gathered + held
+    # The first list: a copy of what is gathered, since another search may follow.
+    end = 2 * gathered
+    types[gathered:end], losses[gathered:end] = types[:gathered], losses[:gathered]
+    lists.begin[copies], lists.end[copies], lists.duals[copies] = gathered, end, base
     if need > 1:
-        sort_by_loss(lists, gathered, gathered + held)
-        lists.end[copies] = bound_each(search, duals, gathered, gathered + held, need, base, limit)
+        sort_by_loss(lists, gathered, end)
+        lists.end[copies] = bound_each(search, duals, gathered, end, need, base, limit)
     search.best[0] = -1
     greedy = _greedy_slack(search, duals, copies)
     if greedy < limit:
@@ -239,9 +238,9 @@ def least_slack_by_boxes(
     # The box of all sets.
     empty_set(boxes.sets, 0)
     add_row(search.terms, boxes.sets, 0, 0, own)
-    boxes.begin[0] = gathered
-    end = gathered + filter_roughly(search, duals, gathered, search.k - copies, base, limit)
-    boxes.end[0] = end
+    end = 2 * gathered
+    types[gathered:end] = types[:gathered]
+    boxes.begin[0], boxes.end[0] = gathered, end
     held[_OPEN], held[_FREE], held[_EVER] = 0, 0, 1
     _look(search, duals, floors, own, copies, 0, limit)
     limit = _bound(search, duals, own, copies, 0, limit)

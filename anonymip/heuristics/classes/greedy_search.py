@@ -15,7 +15,7 @@ from anonymip.effort import check_effort
 from anonymip.errors import InputError, argument, unknown_name
 from anonymip.heuristics.growing.batch_growth import batch_engine, grow_classes_in_batches
 from anonymip.heuristics.growing.finish import finish
-from anonymip.heuristics.growing.groups import cut_in_order
+from anonymip.heuristics.growing.groups import cut_in_order, labels_of, place_leftovers
 from anonymip.objectives.kernels.box_tree import (
     BoxTree,
     build_tree,
@@ -27,16 +27,14 @@ from anonymip.objectives.kernels.class_loss import (
     ClassState,
     KernelRows,
     join_class,
-    joined_loss,
     new_state,
     open_class,
     pair_loss,
-    record_loss,
 )
 from anonymip.orders.arrangement import Arrangement, arrange
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
-from anonymip.runtime.arrays import Floats, Ints
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
 from anonymip.runtime.packed import Packed
@@ -168,19 +166,17 @@ def grow_classes(
     step = partial(_grow_step, rows, tree, state, growth, k, farthest)
     stopped = run_in_steps(step, n // k, budget, "growing classes")
     placed, classes = int(growth.cursor[0]), int(growth.cursor[1])
-    left = np.repeat(np.arange(arranged.types), growth.alive)
-    growth.picked[placed:], growth.labels[placed:] = left, -1
-    # The rows class by class, and where each ends.
-    members, ends = growth.picked[:placed], k * np.arange(1, classes + 1)
-    for at, row in enumerate(left.tolist() if stopped is None else [], placed):
-        best = int(_joining_losses(rows, state, members, ends, row, farthest).argmin())
-        growth.labels[at] = best
-        members = np.insert(members, ends[best], row)
-        ends[best:] += 1
+    growth.picked[placed:] = np.repeat(np.arange(arranged.types), growth.alive)
+    growth.labels[placed:] = -1
     labels = arranged.labels(growth.picked, growth.labels)
     if stopped is not None:
         cut_in_order(labels, arranged.records, k, classes)
-    return labels, stopped
+        return labels, stopped
+    # Every class has k records so far; those left over, labelled -1, come first.
+    groups = np.argsort(labels, kind="stable")[n - placed :].reshape(classes, k).tolist()
+    left = arranged.records[labels[arranged.records] < 0].tolist()
+    place_leftovers(problem, groups, left, by_increase=farthest)
+    return labels_of(groups, n), None
 
 
 def _use_tree(problem: Problem, arranged: Arrangement, search: str) -> bool:
@@ -244,21 +240,3 @@ def _grow_step(
                 delete_row(tree, row)
         growth.cursor[1] += 1
     return growth.cursor[1]
-
-
-@kernel
-def _joining_losses(
-    rows: KernelRows, state: ClassState, members: Ints, ends: Ints, row: int, by_increase: bool
-) -> Floats:
-    """Return (classes,) losses of each class with a further row, or by how much they rise."""
-    losses, begin = np.empty(len(ends)), 0
-    for label in range(len(ends)):
-        open_class(rows, state, members[begin])
-        size = ends[label] - begin
-        for at in range(begin + 1, ends[label]):
-            join_class(rows, state, members[at])
-        losses[label] = (size + 1) * joined_loss(rows, state, row)
-        if by_increase:
-            losses[label] -= size * record_loss(rows.tables, state)
-        begin = ends[label]
-    return losses
