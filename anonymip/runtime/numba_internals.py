@@ -424,14 +424,18 @@ class KernelCache(caching.NullCache):
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled kernel, where that is possible."""
         name = self._name(sig, data.codegen)
-        if name is None or data.lifted or data.library.has_dynamic_globals:
+        if name is None:
             return
-        content: bytes = serialize.dumps(data._reduce())  # type: ignore[no-untyped-call]
-        with opened_folder(make=True) as place:
-            is_kept = place is not None and put(place, name, content)
-        claim(name, ended=True)
-        if is_kept:
-            remove_forgotten(folder())
+        try:
+            if data.lifted or data.library.has_dynamic_globals:
+                return
+            content: bytes = serialize.dumps(data._reduce())  # type: ignore[no-untyped-call]
+            with opened_folder(make=True) as place:
+                if place is None or not put(place, name, content):
+                    return
+        finally:
+            claim(name, ended=True)
+        remove_forgotten(folder())
 
     def _name(self, sig: Any, codegen: Any) -> str | None:
         return None if folder() is None else f"{self.code_name(codegen)}{hash_of(_type_parts(sig))}"
