@@ -40,7 +40,7 @@ from anonymip.problem import Problem
 from anonymip.recodings.rules.diversity import of_rows
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_force
-from anonymip.runtime.kernels import Left, announcing_compilation
+from anonymip.runtime.kernels import announcing_compilation, prepare_kernels
 from anonymip.runtime.memory import memory_ended, ran_out
 from anonymip.runtime.needed_kernels import kernels_left
 from anonymip.solution import Bound, Solution, retold
@@ -169,14 +169,18 @@ def solve(
         run.weighing = partial(_weighed, ladder, budget, effort, remarks, limited=limited)
         run.solving = partial(_solved_program, ladder, budget, remarks, limited=limited)
 
-    def left() -> Left | None:
-        runs = set(_runs(spec, problem, effort))
+    def runs() -> set[str]:
+        names = set(_runs(spec, problem, effort))
         if bound:
             # What all bounds need, the methods of the table of kernels have counted.
-            runs |= {*runs_of_bound(problem, effort, limited=limited)} - {BOUND}
-        return kernels_left(runs)
+            names |= {*runs_of_bound(problem, effort, limited=limited)} - {BOUND}
+        return names
 
-    with budget.catching_interrupts(), announcing_compilation(left, budget.report), in_force(run):
+    # Where a ladder is climbed method and bound share few kernels; else it would take longer.
+    if ladder is not None and budget.deadline is None:
+        prepare_kernels(runs, budget.progress)
+    told = announcing_compilation(lambda: kernels_left(runs()), budget.report)
+    with budget.catching_interrupts(), told, in_force(run):
         early, complete = None, False
         if limited:
             with _while_memory_lasts(remarks):

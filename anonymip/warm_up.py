@@ -143,7 +143,8 @@ def prepare(
     the runs.
     """
     names = sorted(set(runs))
-    left = None if limited or workers_of(0) < 2 else kernels_left(names)
+    # One run has no part that a second process could do.
+    left = None if limited or min(len(names), workers_of(0)) < 2 else kernels_left(names)
     if left is None or left.seconds < _LONG:
         return
     with suppress(InputError):

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from anonymip import Budget, InputError, warm_up
+from anonymip import Budget, InputError, Problem, census, solve, warm_up
+from anonymip.cli.app import run
 from anonymip.errors import Interrupted
 from anonymip.methods import METHODS
-from anonymip.runtime.kernels import Left
+from anonymip.runtime.kernels import Left, preparing_kernels
 from tests.test_project import SOURCES
 
 
@@ -117,18 +118,57 @@ def test_what_takes_long_to_compile_is_prepared_by_two_processes(
     assert [record.getMessage() for record in caplog.records] == [
         "compiling about 24 kernels, once; about 15 s"
     ]
-    warm_up.prepare(["mondrian"], limited=True)
+    warm_up.prepare(["mondrian", "initial"], limited=True)
     monkeypatch.setattr(warm_up, "workers_of", lambda jobs: 1)
-    warm_up.prepare(["mondrian"])
+    warm_up.prepare(["mondrian", "initial"])
     monkeypatch.setattr(warm_up, "workers_of", lambda jobs: 2)
     (tmp_path / "file").touch()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file" / "below"))
-    warm_up.prepare(["mondrian"])
+    warm_up.prepare(["mondrian", "initial"])
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     for little in left[1:]:
         left[0] = little
-        warm_up.prepare(["mondrian"])
+        warm_up.prepare(["mondrian", "initial"])
     assert len(made) == len(caplog.records) == 1
+
+
+def test_method_and_bound_of_a_large_table_are_prepared_together() -> None:
+    """Once, for the first run: not for small tables, with a time limit, or beside the block."""
+    asked: list[list[str]] = []
+    large, small = (Problem(census(n, 8, seed=1), 5) for n in (1000, 20))
+    runs: list[tuple[Problem, dict[str, Any]]] = [
+        (small, {"method": "mondrian"}),
+        (large, {"method": "mondrian", "effort": "quick", "time_limit": 60}),
+        (large, {"method": "mondrian", "bound": False}),
+        (large, {"method": "mondrian", "effort": "quick"}),
+        (large, {"method": "initial", "effort": "quick"}),
+    ]
+    with preparing_kernels(lambda names, progress: asked.append(sorted(names))):
+        for problem, way in runs:
+            solve(problem, **way)
+    assert asked == [["dual-ascent", "mondrian"]]
+    solve(large, "mondrian", effort="quick")
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("command", [["solve"], ["anonymize", "-o", "release.csv"]])
+def test_commands_on_a_large_table_prepare_its_kernels(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What `auto` picked, its starts and the bound."""
+    asked: list[set[str]] = []
+    monkeypatch.setattr(warm_up, "prepare", lambda names, progress: asked.append(set(names)))
+    monkeypatch.chdir(tmp_path)
+    assert run([*command, "census:1000,8,1", "-k", "5", "--effort", "quick"]) == 0
+    assert [names >= {"local-search", "dual-ascent"} for names in asked] == [True]
+
+
+def test_one_run_is_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second process has nothing to compile."""
+    monkeypatch.setattr(warm_up, "kernels_left", lambda names: Left(24, 30.0))
+    monkeypatch.setattr(warm_up, "workers_of", lambda jobs: 2)
+    monkeypatch.setattr(warm_up, "warm_up", lambda *_, **__: pytest.fail("was called"))
+    warm_up.prepare(["mondrian"])
 
 
 def test_a_run_that_small_tables_do_not_allow_is_passed_over(

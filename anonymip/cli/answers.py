@@ -37,7 +37,9 @@ def solve(
     """Solve one problem and say how far from optimal the solution is."""
     from anonymip.anonymization import LEAST_SHARE
     from anonymip.experiments.records import solution_record
+    from anonymip.runtime.kernels import preparing_kernels
     from anonymip.solving import solve as solve_problem
+    from anonymip.warm_up import prepare
 
     whole = settings.budget(given.command_clock())
     keeping = chosen.keeping(None)
@@ -47,7 +49,7 @@ def solve(
     options = chosen.options()
     if warm_start is not None:
         options = {**options, "warm_start": warm_start}
-    with showing_progress() as progress:
+    with showing_progress() as progress, preparing_kernels(prepare):
         whole.progress = progress
         solution = solve_problem(
             problem,

@@ -155,6 +155,8 @@ def anonymize(
     from anonymip.experiments.records import solution_record
     from anonymip.publishing.manifest import cut_off, manifest_path
     from anonymip.publishing.release import what_is_gone
+    from anonymip.runtime.kernels import preparing_kernels
+    from anonymip.warm_up import prepare
 
     clock = given.command_clock()
     whole = settings.budget(clock)
@@ -168,7 +170,7 @@ def anonymize(
         say(err, f"warning: {mismatch}; both are replaced")
     way = {**asdict(settings), "options": chosen.options(), **keeping.settings}
     with writing() as outputs:
-        with showing_progress() as progress:
+        with showing_progress() as progress, preparing_kernels(prepare):
             whole.progress = progress
             release = stage_release(
                 instance,

@@ -15,7 +15,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -25,12 +25,13 @@ import numba
 from numba.core import event
 
 from anonymip.errors import InputWarning
-from anonymip.runtime.budget import compilation_clock, compilation_seconds
+from anonymip.runtime.budget import Progress, compilation_clock, compilation_seconds
 from anonymip.runtime.compilation import stop_compilation_in_time
 from anonymip.runtime.packed import make_named_tuples
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
+#: Compiles what named runs need; None in place of who hears of its progress.
+_Prepare = Callable[[Iterable[str], Callable[[Progress], None] | None], None]
 
 _LOG = logging.getLogger("anonymip")
 _SILENT = 1.0  # compilation that takes less than so many seconds passes without a word
@@ -186,6 +187,8 @@ class _Compilations(event.Listener):
 
     def __init__(self) -> None:
         self.announcement: Announcement | None = None
+        #: Compiles what the named runs need before they begin; None where each does so itself.
+        self.prepare: _Prepare | None = None
         #: Kernels that Python calls, compiled in this process.
         self.count = 0
         #: Compilations that go on, each within another; whether the collector runs after them.
@@ -248,6 +251,26 @@ def announcing_compilation(
     finally:
         _compilations.announcement.ends()
         _compilations.announcement = None
+
+
+@contextmanager
+def preparing_kernels(prepare: _Prepare) -> Iterator[None]:
+    """Have `prepare` compile what the first runs within the block need."""
+    _compilations.prepare = prepare
+    try:
+        yield
+    finally:
+        _compilations.prepare = None
+
+
+def prepare_kernels(
+    runs: Callable[[], Iterable[str]], progress: Callable[[Progress], None] | None
+) -> None:
+    """Compile what the first runs need if :func:`preparing_kernels` holds; `progress` hears."""
+    # What they run on small tables themselves prepares nothing.
+    prepare, _compilations.prepare = _compilations.prepare, None
+    if prepare is not None:
+        prepare(runs(), progress)
 
 
 class Stopwatch:
