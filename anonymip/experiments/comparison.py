@@ -23,6 +23,7 @@ from anonymip.runtime.compilation import RunInForce, in_force
 from anonymip.runtime.kernels import Left, announcing_compilation
 from anonymip.runtime.needed_kernels import kernels_left
 from anonymip.solution import Bound, Solution, says_nothing
+from anonymip.solvers import prepare_solver
 from anonymip.solving import solve
 
 
@@ -89,12 +90,10 @@ class Comparison:
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return the rows as records for JSON; runs without a solution have their reason."""
-
-        def record(found: Solution) -> dict[str, Any]:
-            (tidy,) = records_of(pd.DataFrame([tidy_row(found, self.instance)]))
-            return {**tidy, **solution_record(found, self.instance)}
-
-        return self._rows(record)
+        solved = [row.solution for row in self._all_runs() if isinstance(row, ComparisonRow)]
+        rows = [tidy_row(found, self.instance) for found in solved]
+        tidy = iter(records_of(pd.DataFrame(rows, dtype=object)))
+        return self._rows(lambda found: next(tidy) | solution_record(found, self.instance))
 
     def _rows(self, row_of: Callable[[Solution], dict[str, Any]]) -> list[dict[str, Any]]:
         rows = []
@@ -211,6 +210,8 @@ def compare(
         spec.parse_options(given.get(name, {}))
         if not spec.solves(problem.recoding.name):
             refuse_unfit(spec, problem)
+    if exact:
+        prepare_solver(settings.get("solver", "highs"))
     # What one method refuses ends its own rows, unless all refuse.
     refusals: list[Exception] = []
     rows: list[ComparisonRow] = []
@@ -303,37 +304,29 @@ def compared_methods(
 
     Raises UnsupportedObjective if none is named and none accepts the objective.
     """
+    own, problem = problem.recoding.name, problem.replace(k=next(iter(ks), problem.k))
+
+    def fits(spec: MethodSpec) -> bool:
+        return all(map(spec.solves_for, ks)) and spec.obstacle(problem) is None
+
     # What solves a recoding beside its own takes long there: it is run where it is named.
     names = list(dict.fromkeys(methods)) or [
         spec.name
         for spec in METHODS.values()
-        if spec.role == "heuristic"
-        and spec.recoding == problem.recoding.name
-        and _fits(spec, problem, ks)
+        if spec.role == "heuristic" and spec.recoding == own and spec.solves(own) and fits(spec)
     ]
     if exact:
-        provers = [
-            spec
-            for spec in METHODS.values()
-            if spec.role == "exact" and spec.solves(problem.recoding.name)
-        ]
+        provers = [one for one in METHODS.values() if one.role == "exact" and one.solves(own)]
         # If none fits, all are asked, and refuse with their reasons.
-        asked = [spec for spec in provers if _fits(spec, problem, ks)] or provers
+        asked = list(filter(fits, provers)) or provers
         # The first is the recoding's own; others are for special cases, or slower.
         names += [spec.name for spec in asked[:1] if spec.name not in names]
     if not names:
         raise UnsupportedObjective(
-            f"no heuristic of recoding {problem.recoding.name} accepts objective "
-            f"{problem.objective.name!r}",
+            f"no heuristic of recoding {own} accepts objective {problem.objective.name!r}",
             remedy="Name methods that do; 'anonymip methods' says what each needs",
         )
     return names
-
-
-def _fits(spec: MethodSpec, problem: Problem, ks: Sequence[int]) -> bool:
-    if not spec.solves(problem.recoding.name) or not all(map(spec.solves_for, ks)):
-        return False
-    return spec.obstacle(problem.replace(k=next(iter(ks), problem.k))) is None
 
 
 def _measured(found: Sequence[Solution], bound: Bound | None) -> list[ComparisonRow]:

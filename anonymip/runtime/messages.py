@@ -19,7 +19,7 @@ class Request:
     number: int  # repeated in every message about this request
     task: bytes  # pickle of the callable
     remaining: float | None  # seconds until its budget's deadline; None for none
-    scratch: str  # folder for temporary files, which the parent removes: a killed worker cannot
+    scratch: str | None  # folder for temporary files; the parent removes it: a killed worker cannot
     search: tuple[str, ...]  # where the worker finds modules, as its parent does at this moment
     environment: dict[str, str]  # the environment variables of its parent at this moment
     folder: str | None  # the working directory of its parent at this moment; None if it was removed

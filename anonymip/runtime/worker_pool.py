@@ -149,6 +149,7 @@ Failure = Callable[[str], AnonymipError]
 
 _POLL = 0.05
 _MOST_IDLE = 2  # idle workers that are kept: what they have loaded stays in memory
+_NO_TASK = 0  # the number of what nobody waits for
 
 
 @dataclass(frozen=True)
@@ -237,9 +238,18 @@ def content_of(task: Callable[[Budget], object]) -> bytes | None:
         return None
 
 
-def prepare() -> None:
-    """Start a worker, if none waits, so that it loads while the caller does something else."""
-    _pool.give_back(_pool.take(solver_failure))
+def prepare(loading: Callable[[Budget], object]) -> None:
+    """Start a worker, if none waits, that loads what a task needs while the caller goes on.
+
+    `loading`: done in the worker; what goes wrong there, the task itself meets and tells.
+    """
+    content = content_of(loading)
+    if content is not None:
+        with suppress(SolverError):
+            worker = _pool.take(solver_failure)
+            if not worker.is_ready:
+                worker.send(_request(_NO_TASK, content))
+            _pool.give_back(worker)
 
 
 def end_idle_workers() -> None:
@@ -286,6 +296,18 @@ def run_isolated(
             _pool.give_back(worker)
 
 
+def _request(
+    number: int, content: bytes, remaining: float | None = None, scratch: str | None = None
+) -> messages.Request:
+    """Return what a worker is sent to do a task as if it were done here and now."""
+    folder = None
+    with suppress(OSError):  # it may have been removed
+        folder = os.getcwd()
+    return messages.Request(
+        number, content, remaining, scratch, tuple(sys.path), dict(os.environ), folder
+    )
+
+
 @dataclass
 class _Watch:
     """One task in its worker, watched until it ends or is given up."""
@@ -320,22 +342,10 @@ class _Watch:
                 return Killed(reason, self.bound)
 
     def _send(self, content: bytes, scratch: str) -> None:
-        remaining = folder = None
+        remaining = None
         if self.deadline is not None:
             remaining = max(0.1, self.deadline - time.monotonic())
-        with suppress(OSError):  # it may have been removed
-            folder = os.getcwd()
-        self.worker.send(
-            messages.Request(
-                self.number,
-                content,
-                remaining,
-                scratch,
-                tuple(sys.path),
-                dict(os.environ),
-                folder,
-            )
-        )
+        self.worker.send(_request(self.number, content, remaining, scratch))
         if self.interrupted is not None:
             self.worker.send(messages.Interrupt(self.number))
 

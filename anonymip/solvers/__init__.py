@@ -10,6 +10,7 @@ from anonymip.solvers.interface import SolverResult as SolverResult
 from anonymip.solvers.registry import availability as availability
 from anonymip.solvers.registry import broken_by_values as broken_by_values
 from anonymip.solvers.registry import get_solver as get_solver
+from anonymip.solvers.registry import prepare_solver as prepare_solver
 from anonymip.solvers.registry import refuse_unknown_solver as refuse_unknown_solver
 from anonymip.solvers.registry import solve_form as solve_form
 from anonymip.solvers.registry import solve_model as solve_model

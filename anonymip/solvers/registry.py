@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
@@ -186,8 +188,7 @@ def solve_model(
     budget = Budget() if budget is None else budget
     if options.presolve is None:
         options = replace(options, presolve=getattr(model, "presolve_pays", True))
-    if _is_isolated(adapter):
-        prepare()
+    prepare_solver(adapter)
     try:
         form = compile_standard_form(model)
     except NoSolution:
@@ -217,8 +218,7 @@ def solve_form(
     SolverUnavailable, SolverError as :func:`solve_model` does.
     """
     adapter = get_solver(solver) if isinstance(solver, str) else solver
-    if _is_isolated(adapter):
-        prepare()
+    prepare_solver(adapter)
     return _solve_scaled(form, adapter, options or SolverOptions(), start, budget or Budget())
 
 
@@ -334,6 +334,18 @@ class _Solve:
     def __call__(self, budget: Budget) -> SolverResult:
         options = self.within(budget).options
         return self.adapter.solve(self.form, self.start, options, budget)
+
+
+def prepare_solver(solver: str | Solver) -> None:
+    """Have a worker load a solver that is needed soon, if it is there, while the caller goes on."""
+    with suppress(InputError, SolverUnavailable):
+        adapter = get_solver(solver) if isinstance(solver, str) else solver
+        if _is_isolated(adapter):
+            prepare(partial(_load, adapter))
+
+
+def _load(adapter: Solver, budget: Budget) -> None:
+    adapter.availability()
 
 
 def _is_isolated(adapter: Solver) -> bool:

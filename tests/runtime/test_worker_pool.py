@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from anonymip.errors import InvalidAssignment, SolverError
 from anonymip.runtime import worker_pool
 from anonymip.runtime.budget import Budget, Progress, compilation_seconds
 from anonymip.runtime.worker_pool import Killed, run_isolated
+from anonymip.solvers import prepare_solver
 from anonymip.status import Stopped
 from tests.runtime import tasks
 from tests.runtime.tasks import is_running, wait_until
@@ -222,10 +223,30 @@ def test_idle_worker_that_died_is_replaced() -> None:
 
 def test_prepared_worker_is_the_one_that_is_used() -> None:
     """Preparing twice starts one process, and the first task takes it."""
-    worker_pool.prepare()
-    worker_pool.prepare()
+    worker_pool.prepare(tasks.process_number)
+    worker_pool.prepare(tasks.process_number)
     (worker,) = worker_pool._pool._idle
     assert run_isolated(tasks.process_number, None, Budget()) == worker._process.pid
+
+
+@pytest.mark.parametrize("loading", [tasks.failing, tasks.dying, lambda budget: None])
+def test_what_goes_wrong_while_loading_hinders_no_task(
+    loading: Callable[[Budget], object],
+) -> None:
+    """The task is done by a worker that failed to load, or by another if it died or was none."""
+    worker_pool.prepare(loading)
+    if loading is tasks.dying:
+        (worker,) = worker_pool._pool._idle
+        assert worker._process.wait() == 3
+    assert run_isolated(tasks.process_number, None, Budget()) != os.getpid()
+
+
+def test_prepared_worker_has_loaded_the_solver_that_is_there() -> None:
+    """Solvers that are unknown or not installed start none and are no error yet."""
+    prepare_solver("no-such-solver")
+    assert not worker_pool._pool._idle
+    prepare_solver("highs")
+    assert "highspy" in run_isolated(tasks.loaded, None, Budget())
 
 
 SCRIPT = """

@@ -25,7 +25,7 @@ from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
-from anonymip.solvers import SolverOptions
+from anonymip.solvers import SolverOptions, prepare_solver
 from anonymip.status import Stopped
 from anonymip.tolerances import closes_gap
 
@@ -172,6 +172,8 @@ def column_generation(
         # One of its runs tells of itself alone.
         return replace(found, seconds=watch.seconds)
     run = Run(problem, rules, settings, budget, watch)
+    if not bound_only:
+        prepare_solver(solver)
     releases = starting_releases(problem, start, effort, seed, budget.share(_STARTING))
     for release in releases[:1]:
         run.offer(release.assignment)
