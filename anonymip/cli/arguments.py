@@ -186,9 +186,8 @@ class ProblemOptions:
     stars: StarRules
     objective: str | None = an_option(
         None,
-        "What is lost: gcp, set-gcp, liang-gcp, weighted-loss, weighted-loss-binary, or "
-        "FILE.py:NAME (runs the file), or one of an installed package; default: gcp, of "
-        "library:NAME the entry's.",
+        f"What is lost: {', '.join(completion.built_in('objectives'))}, or FILE.py:NAME (runs the "
+        "file), or one of an installed package; default: gcp, of library:NAME the entry's.",
         autocompletion=completion.objective,
     )
 

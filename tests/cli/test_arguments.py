@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
@@ -18,6 +19,7 @@ from anonymip.cli.options import FIRST, PANELS, an_option, spread
 from anonymip.cli.rules import Rules
 from anonymip.cli.tables import TableOptions, table_file
 from anonymip.errors import InputError
+from anonymip.objectives import OBJECTIVES
 
 
 @pytest.mark.parametrize(
@@ -287,3 +289,10 @@ def test_help_shows_every_option_in_a_panel() -> None:
     assert list(panels) == [None, *PANELS]
     assert panels[None] == [name for name in FIRST if name != "methods"]
     assert all(len(names) > 1 for names in panels.values())
+
+
+def test_help_names_every_built_in_objective() -> None:
+    """Each is a name of its own there, not a part of another one."""
+    command: Any = typer.main.get_command(app)
+    (told,) = (one.help for one in command.commands["solve"].params if one.name == "objective")
+    assert set(OBJECTIVES) <= set(re.split(r"[ ,]+", told))
