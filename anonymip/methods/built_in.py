@@ -117,12 +117,11 @@ _METHODS = (
         options=(
             MethodOption(
                 "from_method",
-                "greedy-search",
-                "start: greedy-search, k-member, mdav, forest, edge-cover, hilbert, hp, "
-                "mondrian, ordered-cut, initial, diving, split-carry; best: the best of "
-                "several",
+                "best",
+                "start: best of several, greedy-search, k-member, mdav, forest, edge-cover, "
+                "hilbert, hp, mondrian, ordered-cut, initial, diving, split-carry",
             ),
-            MethodOption("order", "", "order of the start; empty for its default"),
+            MethodOption("order", "", "order of the one start named; empty for its default"),
             MethodOption("trials", True, "take classes apart where moves gain nothing"),
         ),
     ),

@@ -123,7 +123,6 @@ _TRIPLED, _WHOLE_PROGRAM = 4, 4
 _SHARE_OF_CHEAPER, _SHARE_OF_COVER = 0.25, 0.5
 #: Every freeform cover is one of these, and gives k effective matches as well.
 _ONE_SIDED = frozenset({"one-k", "k-one", "k-k"})
-_BEST_START: Mapping[str, object] = {"from_method": "best"}  # which classes are improved
 
 
 class _Choice(NamedTuple):
@@ -400,9 +399,7 @@ def _run(
         share = budget.share(_SHARE_OF_CHEAPER)
         with suppress(NoSolution, InputError):
             improve = find_method("local-search").load()
-            first = improve(
-                problem, budget=share, seed=seed, effort=settings["effort"], **_BEST_START
-            )
+            first = improve(problem, budget=share, seed=seed, effort=settings["effort"])
             taken["start"] = first.assignment
             remarks.append(f"start: {first.objective:.6g} by {first.method}")
     solution: Solution = run(problem, budget=budget, seed=seed, **taken, **choice.options)
@@ -436,7 +433,7 @@ def _pick_classes(problem: Problem, effort: str) -> _Ranked:
     # Of a limit of suppression columns know the price alone, the model the limit itself.
     by_columns = _columns_suit(problem, effort) and problem.compiled.superadditive
     if by_columns and not (problem.is_capped and listed):
-        choices = (_Choice("column-generation"), _Choice("local-search", _BEST_START))
+        choices = (_Choice("column-generation"), _Choice("local-search"))
         return choices, f"{problem.n:,} records, k = {problem.k}: provable"
     if listed:
         return (_Choice("equivalence-mip"),), f"{classes:,} possible classes: provable"
@@ -447,7 +444,7 @@ def _pick_classes(problem: Problem, effort: str) -> _Ranked:
     most = reach.improved if by_kernels else reach.improved_in_batches
     # Where rows repeat there are few row types to look at.
     if problem.n <= most or (by_kernels and repeats(problem)):
-        return (_Choice("local-search", _BEST_START), *others), reason
+        return (_Choice("local-search"), *others), reason
     return (_Choice("greedy-search"), *others), reason
 
 

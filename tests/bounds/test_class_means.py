@@ -115,7 +115,7 @@ def test_much_of_the_gap_is_closed(k: int) -> None:
     """The bound is far above that of nearest records, and near a good release."""
     table = np.random.default_rng(1).lognormal(size=(150, 3)) @ np.diag([3.0, 1.0, 0.2])
     problem = problem_of(table, k, "deviation")
-    release = solve(problem, "local-search", options={"from_method": "best"}, bound=False)
+    release = solve(problem, "local-search", bound=False)
     terms = squared_error_terms(problem)[0]
     duals = MeanDuals(problem, terms, Budget())
     assert duals.climb("normal")

@@ -197,7 +197,7 @@ def test_models_begin_with_improved_classes() -> None:
     """What a model may not get to, local search has found before."""
     problem = Problem(census(15, 5, seed=3), 4, objective=Bottleneck())
     found = solve(problem)
-    best = solve(problem, "local-search", options={"from_method": "best"})
+    best = solve(problem, "local-search")
     assert found.method == "equivalence-mip"
     assert any(line.endswith("by local-search") for line in found.trace)
     assert found.objective <= best.objective * (1 + 1e-12)
@@ -229,7 +229,7 @@ def test_classes_of_large_tables_are_improved() -> None:
     """Local search ends by effort, so that its table may be large."""
     problem = Problem(census(120_000, 8, seed=0), 5)
     (choice,), _ = selection._pick(problem, "quick")
-    assert (choice.name, dict(choice.options)) == ("local-search", {"from_method": "best"})
+    assert (choice.name, dict(choice.options)) == ("local-search", {})
 
 
 @pytest.mark.thorough("general", "tables")

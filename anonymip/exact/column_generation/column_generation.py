@@ -36,7 +36,7 @@ _STARTS: Mapping[str, tuple[tuple[str, Mapping[str, object]], ...]] = MappingPro
             ("anonymip.heuristics.classes.initial:initial", {}),
             ("anonymip.heuristics.classes.ordered_cut:ordered_cut", {}),
             ("anonymip.heuristics.classes.k_member:k_member", {}),
-            ("anonymip.heuristics.local_search.local_search:local_search", {"from_method": "best"}),
+            ("anonymip.heuristics.local_search.local_search:local_search", {}),
         ),
         "freeform": (
             ("anonymip.heuristics.freeform.ring:ring", {}),

@@ -52,7 +52,7 @@ _SHARE_OF_LOWER = 0.25
 def local_search(
     problem: Problem,
     *,
-    from_method: str = "greedy-search",
+    from_method: str = BEST,
     order: str = "",
     trials: bool = True,
     start: Assignment | None = None,
@@ -70,16 +70,17 @@ def local_search(
     beyond k to any class, and have it back for nothing.
 
     `problem`: with equivalence classes.
-    `from_method`: what makes the start where none is given: ``greedy-search``, ``ordered-cut``,
-    ``k-member``, ``mondrian``, ``hilbert``, ``hp``, ``mdav``, ``forest``, ``edge-cover``,
-    ``initial``, ``diving``, ``split-carry``; or ``best``: in tables of up to 2,000 records all of
-    these but the last three are improved by moves, and the best of them go on; larger tables have
-    one start: ``ordered-cut`` where rows repeat, ``k-member`` up to 50,000 records,
-    else ``greedy-search``. Where the bound of the same run weighs sets, ``normal`` starts from
-    classes out of these too. Where the effort is ``thorough``, rows do not repeat and the bound has
-    solved a program, classes of ``diving`` are improved after that, and the better of both is gone
-    on from.
-    `order`: order that the start is made with, if its method takes one; empty for its default.
+    `from_method`: what makes the start where none is given. ``best``: in tables of up to 2,000
+    records all but the last three of the following are improved by moves, and the best of them go
+    on; larger tables have one start: ``ordered-cut`` where rows repeat, ``k-member`` up to 50,000
+    records, else ``greedy-search``. Where the bound of the same run weighs sets, ``normal`` starts
+    from classes out of these too. Where the effort is ``thorough``, rows do not repeat and the
+    bound has solved a program, classes of ``diving`` are improved after that, and the better of
+    both is gone on from. Or one of ``greedy-search``, ``ordered-cut``, ``k-member``, ``mondrian``,
+    ``hilbert``, ``hp``, ``mdav``, ``forest``, ``edge-cover``, ``initial``, ``diving``,
+    ``split-carry``.
+    `order`: order that the one start named is made with, if its method takes one; empty for its
+    default.
     `trials`: whether classes are taken apart after the moves, and changes made that lose a little.
     `start`: classes to improve.
     `effort`: work spent: ``quick``, ``normal`` or ``thorough``; None for ``normal``, and
@@ -106,6 +107,11 @@ def local_search(
         raise InputError(
             f"local-search improves classes, the problem asks for {problem.recoding.name}",
             remedy=f"Use {argument('recoding', 'classes')}",
+        )
+    if order and start is None and from_method == BEST:
+        raise InputError(
+            "order is for one start, and best makes several",
+            remedy="Name the start that takes it: from_method='greedy-search'",
         )
     if start is not None:
         # What is refused is named by the records as they were given.

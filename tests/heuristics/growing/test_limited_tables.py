@@ -55,7 +55,8 @@ def test_a_class_loses_infinitely_where_it_breaks_a_limit(case: Case, data: st.D
 def test_what_is_improved_loses_less_than_its_start(rules: str) -> None:
     """Moves and trials go on from greedy classes without breaking a rule."""
     problem = _ruled(150, rules)
-    first, found = greedy_search(problem), local_search(problem)
+    first = greedy_search(problem)
+    found = local_search(problem, from_method="greedy-search")
     assert found.trace[0] == f"start: {first.objective:.6g} by greedy-search"
     assert found.objective < 0.95 * first.objective
     problem.recoding.check(problem, found.assignment)

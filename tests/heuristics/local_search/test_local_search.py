@@ -365,7 +365,11 @@ def test_through_solve(people: Problem) -> None:
 
 @pytest.mark.parametrize("most_suppressed", [None, 3])
 @pytest.mark.parametrize(
-    "given", [{"from_method": "magic"}, {"order": "magic"}, {"from_method": "edge-cover"}]
+    "given",
+    [
+        *({"from_method": "magic"}, {"from_method": "edge-cover"}, {"order": "hilbert"}),
+        {"from_method": "greedy-search", "order": "magic"},
+    ],
 )
 def test_unknown_starts_are_refused(
     people: Problem, most_suppressed: int | None, given: dict[str, Any]
