@@ -155,17 +155,16 @@ def improve_nearby(
     search = BY_PAIRS if groups is None else BY_GROUPS
     generator, budget = np.random.default_rng(mip.options.seed), mip.budget
     # Pairs by which row types are near each other.
-    cheap = np.zeros(len(duals.reduced_costs), np.bool_)
-    cheap[np.argsort(duals.reduced_costs, kind="stable")[: 4 * duals.program.type_count]] = True
-    (records, most), failed = search.records, 0
-    while records <= most and budget.stop_reason() is None:
-        if loss_of(duals, amounts) <= enough:
-            break
-        first = _first_type(duals, amounts, search.costly, generator)
-        chosen, moved = _neighbourhood(duals, amounts, cheap, generator, first, records)
-        freed = _freed(duals, amounts, chosen, moved)
+    cheap = np.argsort(duals.reduced_costs, kind="stable")[: 4 * duals.program.type_count]
+    (records, most), failed, loss = search.records, 0, loss_of(duals, amounts)
+    used = np.flatnonzero(amounts)
+    while records <= most and loss > enough and budget.stop_reason() is None:
+        first = _first_type(duals, amounts, used, search.costly, generator)
+        chosen, moved = _neighbourhood(duals, amounts, used, cheap, generator, first, records)
+        freed = _freed(duals, amounts, used, chosen, moved)
         own = mip.within(_part(budget, search.seconds * records / search.records[0], most=1.0))
-        given = np.where(moved, amounts, 0)
+        given = np.zeros(len(amounts), np.int64)
+        given[moved] = amounts[moved]
         if groups is None:
             found = _filled_by_pairs(duals, given, freed, own)
         else:
@@ -175,10 +174,12 @@ def improve_nearby(
             found = solve_groups(duals, given, near.only(cheapest), own, counts=freed).amounts
         failed += 1
         if found is not None:
-            found += np.where(moved, 0, amounts)
-            after, before = loss_of(duals, found), loss_of(duals, amounts)
-            if after < before and not same_loss(after, before):
-                amounts, failed = found, 0
+            kept = np.setdiff1d(used, moved, assume_unique=True)
+            found[kept] += amounts[kept]
+            after = loss_of(duals, found)
+            if after < loss and not same_loss(after, loss):
+                amounts, failed, loss = found, 0, after
+                used = np.flatnonzero(amounts)
         if failed == search.patience:
             records, failed = records * 3 // 2, 0
     return amounts
@@ -195,60 +196,65 @@ def _filled_by_pairs(duals: PatternDuals, given: Ints, freed: Ints, mip: Mip) ->
     answer = solve_restricted(part, kept, given[place], mip)
     if answer.amounts is None:
         return None
-    found = np.zeros_like(given)
+    found = np.zeros(len(given), np.int64)
     found[place] = answer.amounts
     return found
 
 
 def _first_type(
-    duals: PatternDuals, amounts: Ints, costly: bool, generator: np.random.Generator
+    duals: PatternDuals, amounts: Ints, used: Ints, costly: bool, generator: np.random.Generator
 ) -> int:
     """Return any row type; or one the likelier, the more the rows of its records cost."""
     program = duals.program
     if not costly:
         return int(generator.integers(program.type_count))
-    net = program.costs[duals.pair_patterns] - duals.multipliers[duals.pair_types] / duals.unit
-    rows = np.bincount(duals.pair_rows, weights=amounts * net, minlength=program.rows)
+    types, rows = duals.pair_types[used], duals.pair_rows[used]
+    net = program.costs[duals.pair_patterns[used]] - duals.multipliers[types] / duals.unit
+    paid = np.bincount(rows, weights=amounts[used] * net, minlength=program.rows)
     weights = np.full(program.type_count, _LEAST * program.star_cost)
-    paid = np.maximum(rows, 0.0)[duals.pair_rows] * (amounts > 0)
-    np.maximum.at(weights, duals.pair_types, paid)
+    np.maximum.at(weights, types, paid[rows])
     return int(generator.choice(program.type_count, p=weights / weights.sum()))
 
 
-def _freed(duals: PatternDuals, amounts: Ints, chosen: Flags, moved: Flags) -> Ints:
+def _freed(duals: PatternDuals, amounts: Ints, used: Ints, chosen: Flags, moved: Ints) -> Ints:
     """Return (t,) records of the pairs that are given up, and those of chosen row types in none."""
     freed, given = np.zeros((2, duals.program.type_count), np.int64)
     np.add.at(freed, duals.pair_types[moved], amounts[moved])
-    np.add.at(given, duals.pair_types, amounts)
+    np.add.at(given, duals.pair_types[used], amounts[used])
     return freed + np.where(chosen, duals.program.counts - given, 0)
 
 
 def _neighbourhood(
     duals: PatternDuals,
     amounts: Ints,
-    cheap: Flags,
+    used: Ints,
+    cheap: Ints,
     generator: np.random.Generator,
     first: int,
     records: int,
-) -> tuple[Flags, Flags]:
-    """Return (t,) row types that are near each other, (pairs,) those in use that they give up."""
+) -> tuple[Flags, Ints]:
+    """Return (t,) row types that are near each other, and the pairs in use that they give up.
+
+    Nearness is that of cheap pairs. Few of all pairs are cheap or in use: only these are looked at.
+    """
     program = duals.program
+    near_types, near_rows = duals.pair_types[cheap], duals.pair_rows[cheap]
+    used_types, used_rows, held = duals.pair_types[used], duals.pair_rows[used], amounts[used]
     chosen = np.zeros(program.type_count, np.bool_)
     chosen[first] = True
-    used = amounts > 0
     rows = np.zeros(program.rows, np.bool_)
     while True:
         before = int(chosen.sum())
         near = np.zeros(program.rows, np.bool_)
-        near[duals.pair_rows[cheap & chosen[duals.pair_types]]] = True
-        joining = np.unique(duals.pair_types[cheap & near[duals.pair_rows]])
+        near[near_rows[chosen[near_types]]] = True
+        joining = np.unique(near_types[near[near_rows]])
         joining = generator.permutation(joining[~chosen[joining]])[:_JOINING]
         chosen[joining] = True
-        rows[duals.pair_rows[used & chosen[duals.pair_types]]] = True
-        moved = used & rows[duals.pair_rows]
-        chosen[duals.pair_types[moved]] = True
-        if int(amounts[moved].sum()) >= records or int(chosen.sum()) == before:
-            return chosen, moved
+        rows[used_rows[chosen[used_types]]] = True
+        moved = rows[used_rows]
+        chosen[used_types[moved]] = True
+        if int(held[moved].sum()) >= records or int(chosen.sum()) == before:
+            return chosen, used[moved]
 
 
 def places_of(duals: PatternDuals, types: Ints, part: PatternDuals) -> Ints:
@@ -306,8 +312,10 @@ def _filled(duals: PatternDuals, amounts: Ints, left: Ints) -> Ints | None:
             break
         own = slice(begin[pattern], begin[pattern + 1])
         rows, types = duals.pair_rows[own], duals.pair_types[own]
-        held = np.bincount(rows, weights=left[types], minlength=program.rows)
-        taken = np.where((held[rows] >= program.k) | used[rows], left[types], 0)
+        # The rows of a pattern have numbers in sequence.
+        from_first = rows - rows.min(initial=program.rows)
+        held = np.bincount(from_first, weights=left[types])
+        taken = np.where((held[from_first] >= program.k) | used[rows], left[types], 0)
         amounts[own] += taken
         left[types] -= taken
         used[rows[taken > 0]] = True

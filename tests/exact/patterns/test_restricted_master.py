@@ -286,7 +286,8 @@ def test_records_in_no_row_are_freed() -> None:
         np.zeros(program.type_count, np.bool_),
     )
     chosen[:3] = True
-    freed = _freed(duals, none, chosen, none > 0)
+    nobody = np.flatnonzero(none)
+    freed = _freed(duals, none, nobody, chosen, nobody)
     assert freed.dtype == np.int64
     assert freed[:3].tolist() == program.counts[:3].tolist()
     assert not freed[3:].any()
