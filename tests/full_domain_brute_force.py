@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from anonymip import FullDomain, Problem, objective
 from tests.brute_force import Cell, Column, Rules, level_of, published, starred
-from tests.random_problems import FALLING, LOSSES, PRODUCT, SWINGING, Case, Loss, cases
+from tests.hard_losses import FALLING, PRODUCT, SWINGING
+from tests.random_problems import LOSSES, Case, Loss, cases
 
 STAR = "a star"
 

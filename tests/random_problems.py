@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from hypothesis import assume
+from hypothesis import assume, note
 from hypothesis import strategies as st
 
 from anonymip import (
@@ -84,17 +84,6 @@ def naive_curved(cells: Sequence[Cell]) -> float:
     return total
 
 
-@objective
-def falling(record: Any) -> Any:
-    """Reward wide ranges and large sets: not monotone."""
-    return sum(1.0 - record.spread[name] for name in record.attributes)
-
-
-def naive_falling(cells: Sequence[Cell]) -> float:
-    """Return the same as `falling`."""
-    return sum(1.0 - cell.spread for cell in cells)
-
-
 class Loss(NamedTuple):
     """An objective of the package and its naive counterpart."""
 
@@ -113,39 +102,6 @@ LOSSES = {
     "hierarchy": Loss(HierarchyLoss(), brute_force.hierarchy_loss),
     "leaf": Loss(LeafLoss(), brute_force.gcp),
 }
-FALLING = Loss(falling, naive_falling)
-
-
-@objective(monotone=True)
-def product(record: Any) -> Any:
-    """Charge what several attributes lose together: general, declared monotone.
-
-    By a function that no proof knows.
-    """
-    total: Any = 1.0
-    for name in record.attributes:
-        total = total * (0.5 + record.spread[name])
-    return total if len(record.attributes) == 1 else np.hypot(total, 0.0)
-
-
-def naive_product(cells: Sequence[Cell]) -> float:
-    """Return the same as `product`."""
-    return math.prod(0.5 + cell.spread for cell in cells)
-
-
-@objective
-def swinging(record: Any) -> Any:
-    """Charge what several attributes lose together, up and down: general, not monotone."""
-    return np.cos(3.0 * sum(record.spread[name] for name in record.attributes)) + 1.0
-
-
-def naive_swinging(cells: Sequence[Cell]) -> float:
-    """Return the same as `swinging`."""
-    return math.cos(3.0 * sum(cell.spread for cell in cells)) + 1.0
-
-
-PRODUCT = Loss(product, naive_product)
-SWINGING = Loss(swinging, naive_swinging)
 
 
 @dataclass(frozen=True)
@@ -484,3 +440,22 @@ def larger_microdata(seed: int, n: int) -> Microdata:
     picked = rng.permutation(len(pool))[: int(rng.integers(1, len(pool) + 1))]
     columns = [pool[at] for at in picked]
     return microdata([_repeated(column, n) for column in columns])
+
+
+#: Losses with tables that never fall: ranges, sets, trees, own losses, curves.
+RISING = ("gcp", "weighted-binary", "leaning", "curved")
+
+
+@st.composite
+def larger_problems(
+    draw: st.DrawFn,
+    smallest: int,
+    largest: int,
+    most_k: int = 5,
+    losses: Sequence[str] = RISING,
+) -> Problem:
+    """Draw a problem of a table as `larger_microdata` makes it, with k from 2 to the most."""
+    seed, n = draw(st.integers(0, 10**6)), draw(st.integers(smallest, largest))
+    k, name = draw(st.integers(2, most_k)), draw(st.sampled_from(losses))
+    note(f"larger_microdata({seed}, {n}), k = {k}, {name}")
+    return Problem(larger_microdata(seed, n), k, objective=LOSSES[name].objective)

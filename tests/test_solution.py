@@ -37,7 +37,8 @@ from anonymip import (
 from anonymip.errors import gap_text
 from anonymip.solution import bound_text
 from anonymip.tolerances import OPTIMALITY_RELATIVE
-from tests.random_problems import PRODUCT, Case, cases
+from tests.hard_losses import PRODUCT
+from tests.random_problems import Case, cases
 
 PROBLEM = Problem(load_instance("health-records"), 3)
 OPTIMAL_CLASSES = Classes(np.array([0, 0, 0, 1, 1, 1, 1]))

@@ -41,7 +41,8 @@ from anonymip.recodings import KConcealment, OneK
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Column, Rules, least_cost_of_classes
 from tests.cover_brute_force import concealment_optimum, one_sided_optimum
-from tests.random_problems import FALLING, LOSSES, PRODUCT, SWINGING, Case, cases
+from tests.hard_losses import FALLING, PRODUCT, SWINGING
+from tests.random_problems import LOSSES, Case, cases
 
 COLUMNS = (Column((1.0, 2.0, 4.0, 9.0, 12.0)), Column((5.0, 0.0, 1.0, 1.0, 3.0)))
 

@@ -23,7 +23,8 @@ from anonymip.recodings import KConcealment, Recoding
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Column
 from tests.cover_brute_force import concealment_optimum, one_sided_optimum
-from tests.random_problems import FALLING, LOSSES, Case, cases
+from tests.hard_losses import FALLING
+from tests.random_problems import LOSSES, Case, cases
 
 
 @pytest.mark.parametrize(

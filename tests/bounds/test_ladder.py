@@ -46,10 +46,8 @@ from anonymip.status import Stopped
 from benchmarks.shapes import amounts, answers, coordinates, mixed, numbers
 from tests import profiles
 from tests.brute_force import Column, record_loss
-from tests.random_problems import LOSSES, PRODUCT, Case, cases, larger_microdata, ruled_cases
-
-#: Losses with tables that never fall: ranges, sets, trees, own losses, curves.
-NAMES = ("gcp", "weighted-binary", "leaning", "curved")
+from tests.hard_losses import PRODUCT
+from tests.random_problems import LOSSES, Case, cases, larger_problems, ruled_cases
 
 
 def bound_of(
@@ -89,18 +87,12 @@ def test_holds_under_rules_and_for_the_largest_loss(case: Case) -> None:
 
 @settings(max_examples=40)
 @given(
-    st.integers(0, 10**6),
-    st.integers(6, 12),
-    st.integers(2, 5),
-    st.sampled_from(NAMES),
+    larger_problems(6, 12),
     st.sampled_from([1.3, 2.5, 6.0]),
     st.sampled_from([3, 40, 100_000]),
 )
-def test_no_set_undercuts_its_duals(
-    seed: int, n: int, k: int, name: str, factor: float, each: int
-) -> None:
+def test_no_set_undercuts_its_duals(problem: Problem, factor: float, each: int) -> None:
     """The duals of any k or more records add up to no more than these cost, however much is cut."""
-    problem = Problem(larger_microdata(seed, n), k, objective=LOSSES[name].objective)
     duals = RecordDuals(problem, nearest_neighbour_terms(problem), 1e9, Budget())
     duals.raise_to_k_sets()
     assert duals.ascend(factor, each)
@@ -108,15 +100,14 @@ def test_no_set_undercuts_its_duals(
 
 
 @settings(max_examples=40)
-@given(st.integers(0, 10**6), st.integers(6, 12), st.integers(2, 6), st.sampled_from(NAMES))
-def test_no_set_undercuts_its_pairs(seed: int, n: int, k: int, name: str) -> None:
+@given(larger_problems(6, 12, 6))
+def test_no_set_undercuts_its_pairs(problem: Problem) -> None:
     """Half of what each row loses with its nearest, of losses scaled so that pairs bound sets."""
-    problem = Problem(larger_microdata(seed, n), k, objective=LOSSES[name].objective)
     duals = duals_of(problem)
     if not bounds_by_pairs(duals.search.rows.tables):
-        assert name == "leaning"
+        assert problem.objective.name == "leaning"
         return
-    sums = PairSums(duals.search, k)
+    sums = PairSums(duals.search, problem.k)
     sums.go_on(Budget())
     assert sums.complete
     duals.duals = sums.duals
@@ -147,15 +138,14 @@ def test_pairs_prove_more_where_columns_are_many() -> None:
 
 
 @settings(max_examples=40)
-@given(st.integers(0, 10**6), st.integers(6, 12), st.integers(2, 5), st.sampled_from(NAMES))
-def test_k_sets_are_the_least_losses(seed: int, n: int, k: int, name: str) -> None:
+@given(larger_problems(6, 12))
+def test_k_sets_are_the_least_losses(problem: Problem) -> None:
     """A record's term is the least loss of the sets of k that hold it, by looking at all."""
-    problem = Problem(larger_microdata(seed, n), k, objective=LOSSES[name].objective)
     duals = RecordDuals(problem, nearest_neighbour_terms(problem), 1e9, Budget())
     assert duals.raise_to_k_sets()
-    sets = np.array(list(combinations(range(n), k)))
-    losses = problem.compiled.class_losses(sets) / k
-    least = [losses[(sets == i).any(axis=1)].min() for i in range(n)]
+    sets = np.array(list(combinations(range(problem.n), problem.k)))
+    losses = problem.compiled.class_losses(sets) / problem.k
+    least = [losses[(sets == i).any(axis=1)].min() for i in range(problem.n)]
     assert duals.terms() == pytest.approx(least, abs=1e-7)
 
 
@@ -204,16 +194,9 @@ class Interrupted(Budget):
 
 
 @settings(max_examples=15)
-@given(
-    st.integers(0, 10**6),
-    st.integers(8, 25),
-    st.integers(2, 6),
-    st.sampled_from(NAMES),
-    st.integers(1, 9),
-)
-def test_goes_on_where_a_budget_ended_it(seed: int, n: int, k: int, name: str, asked: int) -> None:
+@given(larger_problems(8, 25, 6), st.integers(1, 9))
+def test_goes_on_where_a_budget_ended_it(problem: Problem, asked: int) -> None:
     """Climbed in parts, every effort comes to the same bound, and none on the way is lower."""
-    problem = Problem(larger_microdata(seed, n), k, objective=LOSSES[name].objective)
     highest = -np.inf
     # A thorough climb begins with those of the others; longer parts are fewer.
     efforts, longer = (EFFORTS, 1) if profiles.NAME == "thorough" else (("quick", "thorough"), 8)
@@ -436,18 +419,9 @@ def least_left(problem: Problem, terms: np.ndarray) -> float:
 
 
 @settings(max_examples=30)
-@given(
-    st.integers(0, 10**6),
-    st.integers(6, 11),
-    st.integers(2, 5),
-    st.sampled_from(NAMES),
-    st.sampled_from([3, 40, 100_000]),
-)
-def test_no_set_undercuts_duals_raised_to_any_aims(
-    seed: int, n: int, k: int, name: str, each: int
-) -> None:
+@given(larger_problems(6, 11), st.integers(0, 10**6), st.sampled_from([3, 40, 100_000]))
+def test_no_set_undercuts_duals_raised_to_any_aims(problem: Problem, seed: int, each: int) -> None:
     """Whatever is aimed at, duals stay feasible, and the sets that stopped them are sets of k."""
-    problem = Problem(larger_microdata(seed, n), k, objective=LOSSES[name].objective)
     duals = duals_of(problem)
     random = np.random.default_rng(seed)
     for most in (1.0, 4.0):
@@ -462,22 +436,13 @@ def test_no_set_undercuts_duals_raised_to_any_aims(
 
 @pytest.mark.thorough
 @settings(max_examples=40)
-@given(
-    st.integers(0, 10**6),
-    st.integers(6, 11),
-    st.integers(2, 5),
-    st.sampled_from(NAMES),
-    st.sampled_from([0, 20, 200, 10**9]),
-)
-def test_boxes_leave_what_the_least_set_leaves(
-    seed: int, n: int, k: int, name: str, each: int
-) -> None:
+@given(larger_problems(6, 11), st.integers(0, 10**6), st.sampled_from([0, 20, 200, 10**9]))
+def test_boxes_leave_what_the_least_set_leaves(problem: Problem, seed: int, each: int) -> None:
     """Around every record: the least slack by looking at all sets, or less where it is cut."""
-    problem = Problem(larger_microdata(seed, n), k, objective=LOSSES[name].objective)
-    duals = duals_of(problem)
+    duals, k = duals_of(problem), problem.k
     random, search = np.random.default_rng(seed), duals.search
     aims = duals.floors + random.uniform(0.0, 2.0, len(duals.floors)) * np.abs(duals.floors)
-    sets = np.array(list(combinations(range(n), k)))
+    sets = np.array(list(combinations(range(problem.n), k)))
     types = duals._inverse[sets]
     slacks = problem.compiled.class_losses(sets) - k * duals._constant - aims[types].sum(axis=1)
     scale = 1.0 + float(np.abs(aims).max())
@@ -495,18 +460,9 @@ def test_boxes_leave_what_the_least_set_leaves(
 
 
 @settings(max_examples=30)
-@given(
-    st.integers(0, 10**6),
-    st.integers(6, 11),
-    st.integers(2, 5),
-    st.sampled_from(NAMES),
-    st.sampled_from([1e4, 1e5, 1e9]),
-)
-def test_no_set_undercuts_the_duals_of_any_round(
-    seed: int, n: int, k: int, name: str, cells: float
-) -> None:
+@given(larger_problems(6, 11), st.sampled_from([1e4, 1e5, 1e9]))
+def test_no_set_undercuts_the_duals_of_any_round(problem: Problem, cells: float) -> None:
     """Wherever the rounds end, no set of k or more records costs less than its duals."""
-    problem = Problem(larger_microdata(seed, n), k, objective=LOSSES[name].objective)
     duals = duals_of(problem, cells)
     for _ in guided_ascent(duals, NearProgram(duals, Budget())):
         assert least_left(problem, duals.terms()) >= -1e-12

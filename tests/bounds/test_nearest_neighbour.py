@@ -40,12 +40,10 @@ from anonymip.bounds.nearest_neighbour import (
 )
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Cell, Column, gcp, nearest_neighbour_sum, record_loss, starred
+from tests.hard_losses import FALLING, PRODUCT, SWINGING
 from tests.profiles import NAME
 from tests.random_problems import (
-    FALLING,
     LOSSES,
-    PRODUCT,
-    SWINGING,
     Case,
     Loss,
     cases,

@@ -16,7 +16,8 @@ from anonymip import Bottleneck, Budget, InputError, Problem, UnsupportedObjecti
 from anonymip.enumeration import enumerate_sets
 from anonymip.enumeration.pricing import CutDuals, PricedColumns, Pricing
 from tests import brute_force
-from tests.random_problems import FALLING, PRODUCT, Case, cases, ruled_cases
+from tests.hard_losses import FALLING, PRODUCT
+from tests.random_problems import Case, cases, ruled_cases
 
 #: Types of the members of a column, ascending.
 Key = tuple[int, ...]

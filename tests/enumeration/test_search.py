@@ -30,11 +30,9 @@ from anonymip.enumeration.merging import merge_rows
 from anonymip.enumeration.search import Request, search_in_batches
 from tests import brute_force, profiles
 from tests.brute_force import Column
+from tests.hard_losses import FALLING, PRODUCT, SWINGING
 from tests.random_problems import (
-    FALLING,
     LOSSES,
-    PRODUCT,
-    SWINGING,
     Case,
     cases,
     larger_microdata,

@@ -38,7 +38,7 @@ from anonymip.exact.trust import (
 from anonymip.solution import under_assumptions
 from anonymip.solvers import SolverResult
 from anonymip.tolerances import FINE_LOSS, SOLVER_BLUR, SOLVER_RESOLUTION
-from tests.random_problems import PRODUCT
+from tests.hard_losses import PRODUCT
 
 
 def problem_of(*columns: list[float], **given: Any) -> Problem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -17,7 +17,6 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from anonymip import (
-    SSE,
     Attribute,
     Budget,
     Cap,
@@ -32,7 +31,6 @@ from anonymip import (
     Solution,
     Stopped,
     census,
-    class_objective,
     nearest_neighbour_bound,
 )
 from anonymip.bounds.combinatorial import lower_bound_of
@@ -49,19 +47,10 @@ from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.methods import METHODS
 from anonymip.orders.orders import ORDERS
 from tests import profiles
-from tests.brute_force import Column, Rules, least_cost_of_classes
-from tests.random_problems import (
-    FALLING,
-    LOSSES,
-    PRODUCT,
-    SWINGING,
-    Case,
-    cases,
-    groups_of,
-    ruled_cases,
-    tables,
-    unit_cases,
-)
+from tests.brute_force import Column, Rules
+from tests.hard_losses import FALLING, PRODUCT, SWINGING
+from tests.member_losses import MemberCase, member_cases
+from tests.random_problems import LOSSES, Case, cases, groups_of, ruled_cases, tables, unit_cases
 
 ALL_ORDERS = [*ORDERS, *(f"{name}+2opt" for name in ORDERS)]
 RUNS: dict[str, Callable[..., Solution]] = {
@@ -267,20 +256,26 @@ def test_classes_that_cost_more_than_stars_are_suppressed(label: str) -> None:
     assert solution.objective == 0.0
 
 
-def check_all(case: Case) -> None:
-    """Check every heuristic against the definitions and the optimum; the case has a release."""
-    problem, best = case.problem(), case.optimum()
-    rules = Rules() if case.rules is None else case.rules
-    bound = lower_bound_of(problem)
+def found_by_all(problem: Problem, *, may_fail: bool) -> Iterator[Solution]:
+    """Yield what every heuristic finds; some may find none where that may be."""
     for label, run in RULED.items():
         note(label)
         try:
             solution = run(problem)
         except NoSolution:
-            # What fails must at least have a limit to fail at.
-            assert rules.caps or rules.apart
-            assert not case.suppression
-            continue
+            assert may_fail
+        else:
+            yield solution
+
+
+def check_all(case: Case) -> None:
+    """Check every heuristic against the definitions and the optimum; the case has a release."""
+    problem, best = case.problem(), case.optimum()
+    rules = Rules() if case.rules is None else case.rules
+    bound = lower_bound_of(problem)
+    # What fails must at least have a limit to fail at.
+    limited = bool(rules.caps or rules.apart) and not case.suppression
+    for solution in found_by_all(problem, may_fail=limited):
         groups = groups_of(solution.assignment)
         assert all(len(g) >= case.k and rules.met_by(case.columns, g) for g in groups)
         placed = sum(map(len, groups))
@@ -319,52 +314,20 @@ def test_losses_without_tables_under_rules(case: Case, loss: Any) -> None:
     check_all(replace(case, loss=loss))
 
 
-@class_objective(superadditive=True)
-def pay_gap(members: Any) -> Any:
-    """Charge each member the largest difference within the class."""
-    values = members.value["a"]
-    return values.shape[1] * (values.max(axis=1) - values.min(axis=1))
-
-
 @settings(max_examples=30)
-@given(
-    st.lists(st.tuples(st.integers(0, 9), st.integers(-5, 5)), min_size=4, max_size=7),
-    st.integers(2, 3),
-    st.sampled_from(["sse", "gap"]),
-    st.sampled_from([Rules(), Rules(caps=((0, 6.0),))]),
-)
-def test_losses_of_members(points: list[tuple[int, int]], k: int, loss: str, rules: Rules) -> None:
+@given(member_cases(rules=[Rules(), Rules(caps=((0, 6.0),))]))
+def test_losses_of_members(case: MemberCase) -> None:
     """Squared errors and a function of the members, with and without a cap."""
-    columns = tuple(Column(tuple(float(v) for v in values)) for values in zip(*points, strict=True))
-    table = np.array(points, np.float64)
-
-    def cost(group: tuple[int, ...]) -> float:
-        members = table[list(group)]
-        if loss == "sse":
-            return float(((members - members.mean(axis=0)) ** 2).sum())
-        return len(group) * float(np.ptp(members[:, 0]))
-
-    best = least_cost_of_classes(len(points), k, cost, rules, columns)
-    data = Microdata(
-        pd.DataFrame(table, columns=["a", "b"]),
-        (Attribute("a", "numeric"), Attribute("b", "numeric")),
-    )
-    limits = tuple(Cap("a", most) for _, most in rules.caps)
-    problem = Problem(data, k, objective=SSE("none") if loss == "sse" else pay_gap, limits=limits)
+    problem, best = case.problem(), case.optimum()
     bound = lower_bound_of(problem)
-    for label, run in RULED.items():
-        note(label)
-        try:
-            solution = run(problem)
-        except NoSolution:
-            assert limits
-            continue
+    for solution in found_by_all(problem, may_fail=bool(case.rules.caps)):
         groups = groups_of(solution.assignment)
-        assert all(len(g) >= k and rules.met_by(columns, g) for g in groups)
-        assert solution.objective == pytest.approx(sum(map(cost, groups)), rel=1e-8, abs=1e-8)
+        assert all(len(g) >= case.k and case.rules.met_by(case.columns, g) for g in groups)
+        loss = sum(map(case.cost, groups))
+        assert solution.objective == pytest.approx(loss, rel=1e-8, abs=1e-8)
         assert solution.objective >= best - 1e-8 * max(1.0, best)
         assert bound is None or bound.value <= best * (1 + 1e-9) + 1e-12
-    assert (bound is not None) == (loss == "sse")
+    assert (bound is not None) == case.squared
 
 
 @pytest.mark.parametrize("label", RULED)

@@ -35,7 +35,8 @@ from anonymip.exact.model_run import ModelRun, SolverChoices
 from anonymip.methods import find_method, refuse_unfit, registry
 from anonymip.recodings.registry import RECODINGS, find_recoding
 from tests.brute_force import Column
-from tests.random_problems import FALLING, LOSSES, PRODUCT, Case
+from tests.hard_losses import FALLING, PRODUCT
+from tests.random_problems import LOSSES, Case
 
 SETTINGS = {
     "solver": "highs",

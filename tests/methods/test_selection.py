@@ -45,7 +45,8 @@ from anonymip.runtime.budget import Budget
 from anonymip.warm_up import run_for_kernels
 from tests import profiles
 from tests.brute_force import Column
-from tests.random_problems import FALLING, LOSSES, Case
+from tests.hard_losses import FALLING
+from tests.random_problems import LOSSES, Case
 
 
 @pytest.fixture(scope="module", autouse=True)

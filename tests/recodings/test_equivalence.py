@@ -16,7 +16,8 @@ from anonymip import (
     objective,
 )
 from tests import brute_force
-from tests.random_problems import FALLING, Case, cases, microdata
+from tests.hard_losses import FALLING
+from tests.random_problems import Case, cases, microdata
 
 PROBLEM = Problem(load_instance("health-records"), 3)
 SUPPRESSING = PROBLEM.replace(recoding=EquivalenceClasses(suppression=True))

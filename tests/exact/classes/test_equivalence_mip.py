@@ -44,7 +44,8 @@ from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverResult
 from tests.brute_force import Column
 from tests.exact.classes.test_formulations import assert_proves_the_optimum
-from tests.random_problems import FALLING, LOSSES, Case, cases, groups_of, numeric_columns
+from tests.hard_losses import FALLING
+from tests.random_problems import LOSSES, Case, cases, groups_of, numeric_columns
 
 SOLVERS = ["highs", "cbc"]
 STARTS = ["none", "best", "initial", "ordered-cut", "greedy-search", "k-member"]

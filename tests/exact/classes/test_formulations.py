@@ -18,18 +18,8 @@ from anonymip.solvers import availability, solver_names
 from anonymip.tolerances import FINE_LOSS
 from tests import brute_force
 from tests.brute_force import Column, Rules
-from tests.random_problems import (
-    FALLING,
-    LOSSES,
-    PRODUCT,
-    SWINGING,
-    TREES,
-    Case,
-    Loss,
-    groups_of,
-    microdata,
-    ruled_cases,
-)
+from tests.hard_losses import FALLING, PRODUCT, SWINGING
+from tests.random_problems import LOSSES, TREES, Case, Loss, groups_of, microdata, ruled_cases
 
 FORMULATIONS = formulations_of("classes")
 PAIRS = [name for name in FORMULATIONS if name not in ("set-partition", "indicator")]

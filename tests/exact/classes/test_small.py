@@ -50,17 +50,8 @@ from anonymip.exact.classes.set_search import SmallRules, SmallWork, new_small_w
 from anonymip.exact.classes.small import solve_small
 from tests import profiles
 from tests.brute_force import Column
-from tests.random_problems import (
-    FALLING,
-    PRODUCT,
-    SWINGING,
-    Case,
-    cases,
-    groups_of,
-    larger_microdata,
-    microdata,
-    ruled_cases,
-)
+from tests.hard_losses import FALLING, PRODUCT, SWINGING
+from tests.random_problems import Case, cases, groups_of, larger_microdata, microdata, ruled_cases
 
 MANY = 10_000_000
 

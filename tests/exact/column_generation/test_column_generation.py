@@ -29,7 +29,6 @@ from anonymip import (
     Solution,
     UnsupportedObjective,
     census,
-    class_objective,
     load_instance,
 )
 from anonymip.enumeration.cluster_sets import Columns
@@ -48,11 +47,10 @@ from anonymip.recodings import KK, EquivalenceClasses, Freeform
 from anonymip.runtime.budget import Progress
 from anonymip.status import Stopped
 from tests import profiles
-from tests.brute_force import Column, Rules, least_cost_of_classes
+from tests.brute_force import Column
+from tests.hard_losses import FALLING, PRODUCT, SWINGING
+from tests.member_losses import MemberCase, member_cases
 from tests.random_problems import (
-    FALLING,
-    PRODUCT,
-    SWINGING,
     Case,
     Loss,
     cases,
@@ -158,40 +156,11 @@ def test_covers_equal_the_model(seed: int, k: int) -> None:
     assert own.is_optimal
 
 
-@class_objective(superadditive=True)
-def pay_gap(members: Any) -> Any:
-    """Charge each member the largest difference within the class."""
-    values = members.value["a"]
-    return values.shape[1] * (values.max(axis=1) - values.min(axis=1))
-
-
 @settings(max_examples=30)
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 9), st.integers(-5, 5) | st.sampled_from([40, 900])),
-        min_size=4,
-        max_size=7,
-    ),
-    st.integers(2, 3),
-    st.booleans(),
-)
-def test_losses_of_members_equal_brute_force(
-    points: list[tuple[int, int]], k: int, squared: bool
-) -> None:
+@given(member_cases(40, 900))
+def test_losses_of_members_equal_brute_force(case: MemberCase) -> None:
     """Squared errors, and a function of the members that is declared superadditive."""
-    columns = tuple(Column(tuple(float(v) for v in values)) for values in zip(*points, strict=True))
-    table = np.array(points, np.float64)
-
-    def cost(group: tuple[int, ...]) -> float:
-        members = table[list(group)]
-        if squared:
-            return float(((members - members.mean(axis=0)) ** 2).sum())
-        return len(group) * float(np.ptp(members[:, 0]))
-
-    best = least_cost_of_classes(len(points), k, cost, Rules(), columns)
-    frame = pd.DataFrame(table, columns=["a", "b"])
-    data = Microdata(frame, (Attribute("a", "numeric"), Attribute("b", "numeric")))
-    solution = column_generation(Problem(data, k, objective=SSE("none") if squared else pay_gap))
+    solution, best = column_generation(case.problem()), case.optimum()
     assert solution.objective == pytest.approx(best, rel=1e-6, abs=1e-6)
     assert solution.bound is None or solution.bound.value <= best + 1e-9 * max(1.0, best)
     assert solution.is_optimal

@@ -45,7 +45,8 @@ from tests.cover_brute_force import (
     regular_optimum,
 )
 from tests.exact.classes.test_formulations import RULES, mixed
-from tests.random_problems import FALLING, LOSSES, Case, cases, ruled_cases, without_diversity
+from tests.hard_losses import FALLING
+from tests.random_problems import LOSSES, Case, cases, ruled_cases, without_diversity
 
 #: All choices of the model.
 CHOICES = st.fixed_dictionaries(

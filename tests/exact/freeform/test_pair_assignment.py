@@ -23,15 +23,8 @@ from anonymip.exact.freeform.freeform_mip import (
 from anonymip.recodings import KK, Freeform
 from tests.brute_force import Column, Rules
 from tests.cover_brute_force import regular_optimum
-from tests.random_problems import (
-    LOSSES,
-    PRODUCT,
-    SWINGING,
-    Case,
-    cases,
-    larger_microdata,
-    ruled_cases,
-)
+from tests.hard_losses import PRODUCT, SWINGING
+from tests.random_problems import LOSSES, Case, cases, larger_microdata, ruled_cases
 
 
 @settings(max_examples=100)

@@ -31,7 +31,8 @@ from anonymip import (
 from anonymip.exact.full_domain.full_domain import LevelLattice, full_domain
 from tests.brute_force import Column
 from tests.full_domain_brute_force import FullDomainCase, full_domain_cases
-from tests.random_problems import SWINGING, Case
+from tests.hard_losses import SWINGING
+from tests.random_problems import Case
 
 #: All records alike, or all suppressed, lose the same, and less than all published exactly.
 LIKING_NO_EXACT_ROWS = FullDomainCase(

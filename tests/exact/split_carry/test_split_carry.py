@@ -34,7 +34,8 @@ from anonymip.exact.split_carry.split_carry import ChainRun, run_chain, split_ca
 from anonymip.exact.split_carry.state import CARRIED, Link, add_link, links_of, new_chain
 from anonymip.orders.orders import find_order
 from anonymip.runtime.compilation import CompilationStopped
-from tests.random_problems import PRODUCT, SWINGING, Case, cases, ruled_cases
+from tests.hard_losses import PRODUCT, SWINGING
+from tests.random_problems import Case, cases, ruled_cases
 
 
 def census(n: int, k: int, seed: int = 1, attributes: int = 4) -> Problem:

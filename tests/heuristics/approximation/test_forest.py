@@ -27,7 +27,8 @@ from anonymip import (
 from anonymip.heuristics.approximation.forest import cut_trees, forest, grow_forest, largest_part
 from anonymip.heuristics.approximation.guarantees import cell_costs, factor_obstacle, is_binary
 from anonymip.heuristics.approximation.nearest_rows import nearest_rows
-from tests.random_problems import FALLING, PRODUCT, Case, cases, groups_of, ruled_cases, tables
+from tests.hard_losses import FALLING, PRODUCT
+from tests.random_problems import Case, cases, groups_of, ruled_cases, tables
 
 
 def table(rows: np.ndarray) -> Microdata:

@@ -39,59 +39,47 @@ from anonymip.heuristics.local_search.starts import kept_of, with_the_rest
 from anonymip.runtime import stepping
 from anonymip.solving import _solved_program
 from tests import profiles
-from tests.random_problems import LOSSES, larger_microdata
+from tests.random_problems import larger_problems
 
 BEST = {"from_method": "best"}
-NAMES = ("gcp", "weighted-binary", "leaning", "curved")
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> Problem:
+    """Draw a problem; in one table of two most rows of the first half occur several times."""
+    problem = draw(larger_problems(5, 30))
+    if draw(st.booleans()):
+        data, n = problem.microdata, problem.n
+        rows = draw(st.lists(st.integers(0, (n - 1) // 2), min_size=n, max_size=n))
+        problem = problem.replace(microdata=Microdata(data.frame.iloc[rows], data.attributes))
+    return problem
 
 
 @settings(max_examples=25)
-@given(
-    st.integers(0, 10**6),
-    st.integers(5, 30),
-    st.integers(2, 5),
-    st.sampled_from(NAMES),
-    st.booleans(),
-)
-def test_classes_are_a_release(seed: int, n: int, k: int, name: str, repeat: bool) -> None:
+@given(problems())
+def test_classes_are_a_release(problem: Problem) -> None:
     """Whatever the table, every record is in a class of k or more, and no bound is above them."""
-    data = larger_microdata(seed, n)
-    if repeat:
-        drawn = np.random.default_rng(seed)
-        data = Microdata(data.frame.iloc[drawn.integers(0, n, n) // 2], data.attributes)
-    problem = Problem(data, k, objective=LOSSES[name].objective)
     solution = diving(problem)
-    assert min(np.bincount(solution.assignment.labels)) >= k  # type: ignore[union-attr]
+    assert min(np.bincount(solution.assignment.labels)) >= problem.k  # type: ignore[union-attr]
     bound = ladder_bound(problem, effort="thorough")
     assert bound is not None
     assert bound.value <= solution.objective + 1e-9
 
 
 @settings(max_examples=25)
-@given(
-    st.integers(0, 10**6),
-    st.integers(5, 30),
-    st.integers(2, 5),
-    st.sampled_from(NAMES),
-    st.booleans(),
-)
-def test_sets_of_a_bound_are_a_release(seed: int, n: int, k: int, name: str, repeat: bool) -> None:
+@given(problems())
+def test_sets_of_a_bound_are_a_release(problem: Problem) -> None:
     """What is kept are classes, the rows left get others, and no bound is above them."""
-    data = larger_microdata(seed, n)
-    if repeat:
-        drawn = np.random.default_rng(seed)
-        data = Microdata(data.frame.iloc[drawn.integers(0, n, n) // 2], data.attributes)
-    problem = Problem(data, k, objective=LOSSES[name].objective)
     ladder = Ladder(problem, "normal", Budget())
     bound = ladder.climb(Budget())
     assert bound is not None
     assume(ladder.weighed is not None)
     assert ladder.weighed is not None
     kept = kept_of(problem, ladder.weighed)
-    assert (np.bincount(kept[kept >= 0], minlength=kept.max() + 1) >= k).all()
+    assert (np.bincount(kept[kept >= 0], minlength=kept.max() + 1) >= problem.k).all()
     solution = with_the_rest(problem, kept, Budget(), 0)
     together = solution.assignment.labels  # type: ignore[union-attr]
-    assert min(np.bincount(together)) >= k
+    assert min(np.bincount(together)) >= problem.k
     for label in range(kept.max() + 1):
         assert len(set(together[kept == label])) == 1
     assert bound.value <= solution.objective + 1e-9

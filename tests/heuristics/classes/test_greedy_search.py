@@ -16,12 +16,12 @@ from anonymip.orders.arrangement import arrange
 from anonymip.orders.orders import variance_order
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Column, gcp, record_loss
+from tests.hard_losses import FALLING
 from tests.random_problems import (
-    FALLING,
-    LOSSES,
     Case,
     groups_of,
     larger_microdata,
+    larger_problems,
     leaning,
     microdata,
 )
@@ -30,18 +30,11 @@ OBJECTIVES = ["gcp", "liang-gcp", "weighted", "weighted-binary", "leaning", "cur
 
 
 @settings(max_examples=60)
-@given(
-    st.integers(0, 10**6),
-    st.integers(20, 400),
-    st.integers(2, 12),
-    st.sampled_from(OBJECTIVES),
-    st.sampled_from([greedy_search, k_member]),
-)
+@given(larger_problems(20, 400, 12, OBJECTIVES), st.sampled_from([greedy_search, k_member]))
 def test_tree_and_scan_give_the_same_labels(
-    seed: int, n: int, k: int, loss: str, heuristic: Callable[..., Solution]
+    problem: Problem, heuristic: Callable[..., Solution]
 ) -> None:
     """Whatever ties, repeated rows and kinds of terms: the tree changes nothing but the speed."""
-    problem = Problem(larger_microdata(seed, n), k, objective=LOSSES[loss].objective)
     tree, scan = (heuristic(problem, search=search) for search in ("tree", "scan"))
     assert tree.assignment.labels.tolist() == scan.assignment.labels.tolist()
 

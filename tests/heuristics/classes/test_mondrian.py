@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from anonymip import Attribute, Diversity, Microdata, Problem
 from anonymip.heuristics.classes.mondrian import mondrian
 from tests.brute_force import Column
-from tests.random_problems import groups_of, larger_microdata, microdata
+from tests.random_problems import groups_of, larger_problems, microdata
 
 
 def test_splits_at_the_median() -> None:
@@ -39,24 +38,22 @@ def test_strict_cannot_split_a_heavy_value_and_relaxed_can() -> None:
 
 
 @settings(max_examples=40)
-@given(st.integers(0, 10**6), st.integers(20, 400), st.integers(2, 9))
-def test_strict_keeps_identical_rows_together(seed: int, n: int, k: int) -> None:
+@given(larger_problems(20, 400, 9, ["gcp"]))
+def test_strict_keeps_identical_rows_together(problem: Problem) -> None:
     """Rows that agree in all attributes lie in one class."""
-    problem = Problem(larger_microdata(seed, n), k)
     labels = mondrian(problem).assignment.labels
     inverse = problem.microdata.row_types().inverse
     assert len(set(zip(inverse.tolist(), labels.tolist(), strict=True))) == inverse.max() + 1
 
 
 @settings(max_examples=40)
-@given(st.integers(0, 10**6), st.integers(20, 400), st.integers(2, 9))
-def test_relaxed_leaves_no_class_that_could_be_split(seed: int, n: int, k: int) -> None:
+@given(larger_problems(20, 400, 9, ["gcp"]))
+def test_relaxed_leaves_no_class_that_could_be_split(problem: Problem) -> None:
     """A class of 2k or more is left only if its rows are all the same."""
-    problem = Problem(larger_microdata(seed, n), k)
     solution = mondrian(problem, strict=False)
     inverse = problem.microdata.row_types().inverse
     for group in solution.assignment.groups():
-        assert len(group) < 2 * k or len(set(inverse[group].tolist())) == 1
+        assert len(group) < 2 * problem.k or len(set(inverse[group].tolist())) == 1
 
 
 def test_parts_are_diverse() -> None:

@@ -16,7 +16,8 @@ from anonymip.orders.orders import ORDERS, find_order, variance_order
 from anonymip.runtime.budget import Budget
 from anonymip.status import Stopped
 from tests.brute_force import Column, Rules, consecutive_cuts, gcp, release_loss
-from tests.random_problems import LOSSES, PRODUCT, SWINGING, Case, cases, groups_of, ruled_cases
+from tests.hard_losses import PRODUCT, SWINGING
+from tests.random_problems import LOSSES, Case, cases, groups_of, ruled_cases
 
 ORDERS_AND_PATHS = [*ORDERS, *(f"{name}+2opt" for name in ORDERS)]
 

@@ -17,8 +17,9 @@ from anonymip.heuristics.freeform.rounds.rounds import Rounds
 from anonymip.heuristics.freeform.set_growth import FreeformNumbers
 from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 from tests.brute_force import Column
+from tests.hard_losses import PRODUCT
 from tests.heuristics.freeform.freeform_methods import EVERY, sets_of
-from tests.random_problems import PRODUCT, Case
+from tests.random_problems import Case
 
 
 @pytest.fixture(scope="module")

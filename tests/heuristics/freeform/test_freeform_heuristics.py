@@ -45,18 +45,9 @@ from tests.freeform_references import (
     sort_greedy_sets,
     sort_greedy_sets_by_loss,
 )
+from tests.hard_losses import FALLING, PRODUCT, SWINGING
 from tests.heuristics.freeform.freeform_methods import BOTH_WAYS, EVERY, RUNS, Run, sets_of
-from tests.random_problems import (
-    FALLING,
-    LOSSES,
-    PRODUCT,
-    SWINGING,
-    Case,
-    Loss,
-    cases,
-    ruled_cases,
-    tables,
-)
+from tests.random_problems import LOSSES, Case, Loss, cases, ruled_cases, tables
 
 REFERENCES = {
     "greedy": greedy_by_sets,

@@ -30,7 +30,8 @@ from anonymip.heuristics.freeform.ring import ring
 from anonymip.heuristics.freeform.set_growth import FreeformNumbers
 from anonymip.recodings import Cap, Freeform
 from tests.brute_force import Column
-from tests.random_problems import LOSSES, PRODUCT, Case, cases, tables
+from tests.hard_losses import PRODUCT
+from tests.random_problems import LOSSES, Case, cases, tables
 
 
 def loss_of(case: Case, cover: Cover) -> float:

@@ -21,7 +21,8 @@ from anonymip.heuristics.freeform.set_growth import (
     take,
 )
 from tests.brute_force import Rules
-from tests.random_problems import PRODUCT, Case, cases, ruled_cases
+from tests.hard_losses import PRODUCT
+from tests.random_problems import Case, cases, ruled_cases
 
 
 def grown_sets(case: Case, data: st.DataObject) -> list[list[int]]:

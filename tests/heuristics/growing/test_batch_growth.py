@@ -21,8 +21,9 @@ from anonymip.orders.arrangement import arrange, in_type_order
 from anonymip.orders.orders import variance_order
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Column, Rules, record_loss
+from tests.hard_losses import PRODUCT
 from tests.heuristics.classes.test_greedy_search import exact_tables
-from tests.random_problems import LOSSES, PRODUCT, Case, microdata, ruled_cases
+from tests.random_problems import LOSSES, Case, microdata, ruled_cases
 
 
 @settings(max_examples=150)

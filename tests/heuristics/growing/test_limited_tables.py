@@ -16,7 +16,8 @@ from anonymip.heuristics.local_search.current_classes import CurrentRelease
 from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.methods.selection import picked_method
 from anonymip.problem import losses_within_limits
-from tests.random_problems import FALLING, Case, ruled_cases
+from tests.hard_losses import FALLING
+from tests.random_problems import Case, ruled_cases
 
 _CAPS = (Cap("AGE", 25), Apart("MARST", 1, 6))
 #: Rules that a census table of 150 records can keep with k = 4.

@@ -31,8 +31,8 @@ from anonymip.heuristics.local_search import local_search as engine
 from anonymip.heuristics.local_search.local_search import improve, local_search
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime import budget, stepping
+from tests.hard_losses import PRODUCT
 from tests.profiles import thorough
-from tests.random_problems import PRODUCT
 
 EFFORTS = ("quick", "normal", "thorough")
 

@@ -35,10 +35,9 @@ from anonymip.heuristics.local_search.local_search import improve, local_search
 from anonymip.heuristics.local_search.moves import best_move, new_move_work
 from anonymip.heuristics.local_search.starts import STARTS
 from tests.brute_force import Column
+from tests.hard_losses import FALLING, PRODUCT
 from tests.random_problems import (
-    FALLING,
     LOSSES,
-    PRODUCT,
     Case,
     cases,
     groups_of,

@@ -31,8 +31,9 @@ from anonymip.models import model_size
 from anonymip.solvers import SolverResult, availability
 from anonymip.tolerances import FINE_LOSS
 from tests.brute_force import Column, Rules
+from tests.hard_losses import FALLING, PRODUCT
 from tests.models.pair_formulations import PAIR_FORMULATIONS, relaxation_bound, violations
-from tests.random_problems import FALLING, LOSSES, PRODUCT, Case, cases, ruled_cases
+from tests.random_problems import LOSSES, Case, cases, ruled_cases
 
 #: What is asked of a formulation: plain tables, or also diversity, limits and the largest loss.
 ASKED = {"plain": cases, "ruled": ruled_cases}

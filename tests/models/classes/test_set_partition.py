@@ -31,18 +31,9 @@ from anonymip.solvers import solve_model
 from anonymip.status import Stopped
 from tests import brute_force
 from tests.brute_force import Column, Rules
+from tests.hard_losses import FALLING, PRODUCT, SWINGING
 from tests.models.pair_formulations import violations
-from tests.random_problems import (
-    FALLING,
-    LOSSES,
-    PRODUCT,
-    SWINGING,
-    Case,
-    cases,
-    microdata,
-    ruled_cases,
-    tables,
-)
+from tests.random_problems import LOSSES, Case, cases, microdata, ruled_cases, tables
 
 
 def check_optimum(problem: Problem, best: float, **choices: Any) -> None:

@@ -24,8 +24,9 @@ from anonymip.recodings import KK, Freeform, KConcealment, KOne, OneK
 from tests.brute_force import Column, Rules
 from tests.cover_brute_force import effective_pairs, reciprocal_covers, regular_optimum
 from tests.exact.classes.test_formulations import RULES, mixed
+from tests.hard_losses import FALLING, PRODUCT
 from tests.models.pair_formulations import relaxation_bound, violations
-from tests.random_problems import FALLING, LOSSES, PRODUCT, Case, cases, ruled_cases
+from tests.random_problems import LOSSES, Case, cases, ruled_cases
 
 NOTIONS = (Freeform(), OneK(), KOne(), KK(), KConcealment())
 

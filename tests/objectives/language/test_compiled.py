@@ -30,20 +30,9 @@ from anonymip import (
 from anonymip.methods.acceptance import examine
 from anonymip.objectives import OBJECTIVES
 from tests import brute_force
-from tests.random_problems import (
-    FALLING,
-    LOSSES,
-    PRODUCT,
-    SWINGING,
-    Case,
-    Loss,
-    cases,
-    microdata,
-    numeric_columns,
-    tables,
-)
+from tests.hard_losses import PRODUCT, SWINGING
+from tests.random_problems import LOSSES, Case, Loss, cases, microdata, numeric_columns, tables
 
-ALL = {**LOSSES, "falling": FALLING, "product": PRODUCT, "swinging": SWINGING}
 DATA = Microdata(
     pd.DataFrame({"age": [20, 25, 40, 50, 70], "pay": [1.0, 5.0, 2.0, 9.0, 4.0]}),
     (Attribute("age"), Attribute("pay")),
