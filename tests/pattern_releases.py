@@ -14,11 +14,11 @@ from anonymip import (
     InvalidAssignment,
     Mask,
     PatternGuided,
-    Patterns,
     Problem,
     Solution,
     Suppressions,
 )
+from tests.by_hand import by_patterns
 from tests.random_problems import microdata, tables
 
 
@@ -86,7 +86,7 @@ def pattern_solutions(draw: st.DrawFn, largest: int = 9) -> Solution:
         if (index == everything).sum() < problem.k:
             index[:] = everything
     try:
-        return Solution.of(problem, Patterns(index), method="drawn")
+        return by_patterns(problem, index)
     except InvalidAssignment:
         # What was drawn lacks the diversity.
         assume(False)

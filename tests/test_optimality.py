@@ -29,9 +29,9 @@ from anonymip import (
     objective,
     solve,
 )
-from anonymip.assignments import Patterns
 from anonymip.objectives.kernels.class_loss import kernel_rows, pair_loss
 from anonymip.solution import proves_optimal
+from tests.by_hand import by_patterns, table_of
 from tests.random_patterns import PatternCase
 
 VALUES = (137, 582, 867, 821, 782, 64, 261, 120)
@@ -214,8 +214,7 @@ def test_close_losses_are_compared_exactly_after_the_solve() -> None:
     """Beside 1e9 the values 1 and 5 look alike to a solver; a search tells their sums apart."""
     names = "ywyzyzw"
     values = [5.0, 1e-9, 1e9, 5.0, 5.0, 1e-9, 1e9]
-    frame = pd.DataFrame({"a": list(names), "b": values})
-    data = Microdata(frame, (Attribute("a", "categorical"), Attribute("b")))
+    data = table_of({"a": list(names), "b": values})
     range_loss = width(values, Fraction(1e9) - Fraction(1e-9))
 
     def loss(rows: Sequence[int]) -> Fraction:
@@ -307,6 +306,6 @@ def test_patterns_without_costs_of_their_own_are_compared_by_their_losses() -> N
         (("x", "x"), ("x", "y"), ("y", "y"), ("y", "x")), ("p",) * 4, 2, Mask(), (1, 1)
     )
     problem = case.problem().replace(objective=Bottleneck(GCP()))
-    hidden = Solution.of(problem, Patterns(np.full(4, 3)), method="by hand")
+    hidden = by_patterns(problem, np.full(4, 3))
     assert hidden.with_bound(Bound(2.0 * (1 - 1e-9), "by hand", "argument")).is_optimal
     assert not hidden.with_bound(Bound(1.9, "by hand", "argument")).is_optimal

@@ -45,6 +45,7 @@ from anonymip.problem import (
 )
 from anonymip.recodings import Recoding
 from tests.brute_force import Rules, record_loss
+from tests.by_hand import table_of
 from tests.random_problems import Case, ruled_cases
 
 DATA = load_instance("health-records")
@@ -57,7 +58,7 @@ def test_unavoidable_is_no_more_than_suppression_costs() -> None:
     def rewarded(record: Any) -> Any:
         return 5.0 + record.spread["a"] - 4.0 * record.suppressed["a"]
 
-    data = Microdata(pd.DataFrame({"a": [0.0, 1.0, 3.0]}), (Attribute("a"),))
+    data = table_of({"a": [0.0, 1.0, 3.0]})
     for recoding, lost in (
         (EquivalenceClasses(), 5.0),
         (EquivalenceClasses(most_suppressed=0), 5.0),
@@ -168,7 +169,7 @@ def test_hierarchical_attributes_are_published_as_nodes() -> None:
 
 def test_objectives_that_do_not_fit_are_refused_at_once() -> None:
     """The objective is traced when the problem is made, not when it is solved."""
-    data = Microdata(pd.DataFrame({"pay": [1.5, 2.5, 3.5]}), (Attribute("pay"),))
+    data = table_of({"pay": [1.5, 2.5, 3.5]})
     with pytest.raises(UnsupportedObjective, match="'pay'"):
         Problem(data, 2, objective=SetGCP())
 
@@ -176,7 +177,7 @@ def test_objectives_that_do_not_fit_are_refused_at_once() -> None:
 @pytest.mark.parametrize("values", [[-1.5e308, 1.5e308], [0.0, 5e-324]])
 def test_domains_beyond_double_precision_are_refused(values: list[float]) -> None:
     """A range whose width or its inverse overflows cannot be normalised."""
-    data = Microdata(pd.DataFrame({"pay": values}), (Attribute("pay"),))
+    data = table_of({"pay": values})
     with pytest.raises(InputError, match="column 'pay' is too wide or too narrow") as caught:
         Problem(data, 2)
     assert "Change the unit" in (caught.value.remedy or "")
@@ -207,8 +208,7 @@ def test_a_diversity_that_a_weaker_notion_does_not_keep_is_refused(
     recoding: Recoding, reason: str, diversity: Diversity
 ) -> None:
     """Before anything is solved, with the reason and what keeps both; without it all is well."""
-    frame = pd.DataFrame({"a": [2, 4, 1, 4, 9], "s": list("yzzyx")})
-    data = Microdata(frame, (Attribute("a"),), sensitive=("s",))
+    data = table_of({"a": [2, 4, 1, 4, 9], "s": list("yzzyx")}, "s")
     assert Problem(data, 3, recoding).diversity is None
     with pytest.raises(InputError, match=reason) as caught:
         Problem(data, 3, recoding, diversity=diversity)

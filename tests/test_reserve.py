@@ -36,6 +36,7 @@ from anonymip.methods import registry
 from anonymip.publishing.checking import read_back
 from anonymip.publishing.release import publish
 from anonymip.runtime.budget import MachineClock
+from tests.by_hand import table_of
 
 
 def numbers(n: int, m: int) -> pd.DataFrame:
@@ -73,8 +74,7 @@ def test_what_publishing_takes_is_a_sum_over_columns_cells_texts_and_matches() -
 
 def test_few_values_make_few_texts() -> None:
     """Of two values three ranges and three sets can be published, however many rows there are."""
-    frame = pd.DataFrame({"age": [1, 2] * 50, "sex": ["F", "M"] * 50})
-    data = Microdata(frame, (Attribute("age"), Attribute("sex", "categorical")))
+    data = table_of({"age": [1, 2] * 50, "sex": ["F", "M"] * 50})
     only_texts = PublishingCosts(0, 0, 0, 1, 0)
     assert only_texts.seconds(Problem(data, 2)) == (2 + 3) + (2 + 4)
 

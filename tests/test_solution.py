@@ -37,6 +37,7 @@ from anonymip import (
 from anonymip.errors import gap_text
 from anonymip.solution import bound_text
 from anonymip.tolerances import OPTIMALITY_RELATIVE
+from tests.by_hand import table_of
 from tests.hard_losses import PRODUCT
 from tests.random_problems import Case, cases
 
@@ -199,7 +200,7 @@ def test_the_gap_that_is_told_is_that_of_the_published_bound() -> None:
 
 def test_the_gap_of_a_loss_of_zero() -> None:
     """A loss of zero has the gap 0 with a bound of 0, and none with a negative bound."""
-    data = Microdata(pd.DataFrame({"x": [1, 1, 2, 2]}), (Attribute("x"),))
+    data = table_of({"x": [1, 1, 2, 2]})
     classes = Classes(np.array([0, 0, 1, 1]))
     found = Solution.of(Problem(data, 2), classes, method="test")
     assert found.objective == 0.0
@@ -294,7 +295,7 @@ def test_summaries_count_suppressed_records() -> None:
 
 def test_summaries_say_how_many_records_sets_cover() -> None:
     """Covers have sets in place of classes: of one size, or of sizes between two."""
-    data = Microdata(pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0]}), (Attribute("a"),))
+    data = table_of({"a": [0.0, 1.0, 2.0, 3.0]})
     problem = Problem(data, 2, KK())
     pairs = [[0, 1], [0, 1], [2, 3], [2, 3]]
     even = Solution.of(problem, Cover.of(pairs), method="test")

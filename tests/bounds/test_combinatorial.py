@@ -40,6 +40,7 @@ from anonymip.bounds.combinatorial import (
 from anonymip.recodings import KConcealment, OneK
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Column, Rules, least_cost_of_classes
+from tests.by_hand import table_of
 from tests.cover_brute_force import concealment_optimum, one_sided_optimum
 from tests.hard_losses import FALLING, PRODUCT, SWINGING
 from tests.random_problems import LOSSES, Case, cases
@@ -151,7 +152,7 @@ def test_the_largest_loss_of_a_record_may_be_below_nothing() -> None:
     negative = Bottleneck(objective(lambda record: record.spread["a"] - 5.0))
     hidden = []
     for values in ((0, 0, 1, 1), (0, 0, 0, 1)):
-        table = Microdata(pd.DataFrame({"a": values}), (Attribute("a"),))
+        table = table_of({"a": values})
         problem = Problem(table, 2, OneK(), negative)
         bound = weaker_notion_bound(problem)
         assert bound is not None

@@ -46,6 +46,7 @@ from anonymip.status import Stopped
 from benchmarks.shapes import amounts, answers, coordinates, mixed, numbers
 from tests import profiles
 from tests.brute_force import Column, record_loss
+from tests.by_hand import table_of
 from tests.hard_losses import PRODUCT
 from tests.random_problems import LOSSES, Case, cases, larger_problems, ruled_cases
 
@@ -530,7 +531,7 @@ def test_rounds_end_where_duals_add_up_to_nothing() -> None:
     def beside_a_constant(record: Any) -> Any:
         return 1e9 + record.spread["a"]
 
-    table = Microdata(pd.DataFrame({"a": list("xxyyyy")}), (Attribute("a", "categorical"),))
+    table = table_of({"a": list("xxyyyy")})
     duals = duals_of(Problem(table, 3, objective=objective(beside_a_constant)))
     assert len(list(islice(guided_ascent(duals, NearProgram(duals, Budget())), 20))) < 5
 

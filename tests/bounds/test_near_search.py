@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from anonymip import Attribute, Microdata, Objective, Problem, objective
+from anonymip import Objective, Problem, objective
 from anonymip.bounds.ladder import ladder_bound
 from anonymip.effort import EFFORTS
+from tests.by_hand import table_of
 
 
 @pytest.mark.parametrize("scale", [1e-290, 1e-308, 1e-309])
@@ -19,7 +20,7 @@ def test_very_small_losses_have_a_bound(scale: float) -> None:
         return objective(lambda record: unit * record.spread["a"] + unit * record.spread["b"])
 
     drawn = np.random.default_rng(1).integers(0, 50, (30, 2))
-    data = Microdata(pd.DataFrame(drawn, columns=["a", "b"]), (Attribute("a"), Attribute("b")))
+    data = table_of(pd.DataFrame(drawn, columns=["a", "b"]))
     for effort in EFFORTS:
         small, large = (
             ladder_bound(Problem(data, 4, objective=in_units(unit)), effort=effort)

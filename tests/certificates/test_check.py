@@ -36,6 +36,7 @@ from anonymip.certificates.dual_proof import finer_scale, whole_duals
 from anonymip.certificates.exact_loss import exact_problem, simple_fraction, uncertifiable
 from anonymip.objectives.language import tables as language_tables
 from tests.brute_force import Column
+from tests.by_hand import table_of
 from tests.profiles import thorough
 from tests.random_problems import Case, cases, microdata
 
@@ -310,7 +311,7 @@ def small_certificate(recoding: str) -> dict[str, Any]:
 @pytest.mark.parametrize("claimed", ["2", "32/15"])
 def test_squares_are_multiples_of_the_unit(claimed: str) -> None:
     """A unit that is too large would raise the bound to a multiple that no release is."""
-    data = Microdata(pd.DataFrame({"x": [0, 1, 3, 4, 7, 8, 8]}), (Attribute("x"),))
+    data = table_of({"x": [0, 1, 3, 4, 7, 8, 8]})
     solution = solve(Problem(data, k=2, objective=SSE("none")), "column-generation")
     content = json.loads(json.dumps(certify(solution).content))
     assert check(content) == (Fraction(5, 3), Fraction(5, 3))
@@ -357,7 +358,7 @@ def test_what_no_release_proves_of_squared_errors_is_refused(seed: int, tmp_path
     draw = random.Random(seed)
     n, k = draw.randint(8, 14), draw.choice([2, 3])
     numbers = [[draw.randint(0, 9), draw.choice([0, 0, 1, 40])] for _ in range(n)]
-    data = Microdata(pd.DataFrame(numbers, columns=["x", "y"]), (Attribute("x"), Attribute("y")))
+    data = table_of(pd.DataFrame(numbers, columns=["x", "y"]))
     scale = draw.choice(["none", "domain", "deviation"])
     problem = Problem(data, k=k, objective=SSE(scale))
     content = json.loads(json.dumps(certify(solve(problem, "column-generation")).content))
@@ -529,7 +530,7 @@ def test_cuts_are_kept_down_to_the_least_dual() -> None:
 def test_slopes_and_constants_are_read_however_small() -> None:
     """A loss of 1e-16 for a whole range and 3e-17 for a record is no loss of 0."""
     tiny = objective(lambda record: 3e-17 + 1e-16 * record.spread["age"])
-    data = Microdata(pd.DataFrame({"age": [0.0, 1.0, 2.0]}), (Attribute("age"),))
+    data = table_of({"age": [0.0, 1.0, 2.0]})
     part = exact_problem(Problem(data, 2, objective=tiny))
     (term,) = part["terms"]
     read = [float(Fraction(number)) for number in (part["constant"], term["low"], term["high"])]

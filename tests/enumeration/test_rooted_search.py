@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from anonymip import Diversity, Microdata, Problem, census
+from anonymip import Diversity, Problem, census
 from anonymip.enumeration.merging import capped_tables, merge_rows, search_rows
 from anonymip.enumeration.pricing import UNLIMITED, cuts_of_rows
 from anonymip.enumeration.rooted_search import (
@@ -27,6 +27,7 @@ from anonymip.enumeration.rooted_search import (
     new_rooted_path,
     search_columns,
 )
+from tests.by_hand import with_illness
 
 #: Members of a set, ascending.
 Key = tuple[int, ...]
@@ -97,8 +98,7 @@ def some_search(seed: int, k: int, largest: int, diversity: Diversity | None = N
     """Return a search under random duals."""
     data, rng = census(11, 4, seed=seed), np.random.default_rng(seed)
     if diversity is not None:
-        frame = data.frame.assign(sensitive=np.arange(data.n) % 3)
-        data = Microdata(frame, data.attributes, sensitive=("sensitive",))
+        data = with_illness(data, np.arange(data.n) % 3)
     problem = Problem(data, k, diversity=diversity)
     return Search(problem, rng.uniform(-0.2, 1.5, problem.n), largest)
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from anonymip import (
     Attribute,
-    Classes,
     Diversity,
     EquivalenceClasses,
     InputError,
@@ -45,6 +44,7 @@ from anonymip.runtime.budget import Budget
 from tests import brute_force
 from tests.bounds.patterns.pattern_references import lettered
 from tests.brute_force import Groups
+from tests.by_hand import by_classes
 from tests.random_problems import Case, cases, leaning, ruled_cases
 
 
@@ -156,7 +156,7 @@ def test_exact_cells_are_not_optimal_where_leaving_is_cheaper() -> None:
     data = Microdata(pd.DataFrame({"a": [1, 1, 1, 1]}), (Attribute("a", domain=(0, 10)),))
     recoding = EquivalenceClasses(most_suppressed=2, suppression_price=0.125)
     problem = Problem(data, 2, recoding, leaning)
-    exact = Solution.of(problem, Classes(np.zeros(4, np.int64)), method="by hand")
+    exact = by_classes(problem, [0] * 4)
     bound = lower_bound(problem)
     assert bound is not None
     assert not exact.with_bound(bound).is_optimal
@@ -266,7 +266,7 @@ def test_a_release_says_how_many_were_left_out_and_may_be() -> None:
     labels = solution.assignment.labels.copy()
     labels[labels == labels.max()] = -1
     with pytest.raises(InvalidAssignment, match="suppressed records, and 3 may be"):
-        Solution.of(solution.problem, Classes(labels), method="by hand")
+        by_classes(solution.problem, labels)
     free = solution.problem.replace(recoding=EquivalenceClasses(True))
     without = publish(Solution.of(free, solution.assignment, method="by hand"))
     assert "most" not in without.manifest["left_out"]

@@ -36,6 +36,7 @@ from anonymip.solvers import registry
 from anonymip.solvers.adapters import cbc
 from tests import profiles
 from tests.bounds.patterns.pattern_references import lettered
+from tests.by_hand import table_of
 from tests.exact.test_failed_solver import patterns
 from tests.solvers.adapters.test_cbc import impostor
 
@@ -222,7 +223,7 @@ def test_limits_that_are_called_impossible(
     warm_start: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A release within the limits refutes a solver that finds none."""
-    data = Microdata(pd.DataFrame({"a": [0.0, 1.0, 8.0, 9.0]}), (Attribute("a", "numeric"),))
+    data = table_of({"a": [0.0, 1.0, 8.0, 9.0]})
     liar = lying("Resigned", monkeypatch)
     problem = Problem(data, 2, limits=(Cap("a", 3.0),))
     found = equivalence_mip(problem, formulation="bigm", warm_start=warm_start, solver=liar)

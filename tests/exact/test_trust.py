@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -23,7 +22,7 @@ from anonymip import (
     objective,
     solve,
 )
-from anonymip.assignments import Classes, Cover
+from anonymip.assignments import Cover
 from anonymip.errors import SolverError
 from anonymip.exact.trust import (
     TOO_FINE,
@@ -38,6 +37,7 @@ from anonymip.exact.trust import (
 from anonymip.solution import under_assumptions
 from anonymip.solvers import SolverResult
 from anonymip.tolerances import FINE_LOSS, SOLVER_BLUR, SOLVER_RESOLUTION
+from tests.by_hand import by_classes, table_of
 from tests.hard_losses import PRODUCT
 
 
@@ -52,7 +52,7 @@ def problem_of(*columns: list[float], **given: Any) -> Problem:
 PLAIN = problem_of([0.0, 1.0, 9.0, 10.0])
 #: The same with another column and a product of both, which is declared monotone.
 DECLARED = problem_of([0.0, 1.0, 9.0, 10.0], [3.0, 1.0, 2.0, 0.0], objective=PRODUCT.objective)
-RELEASE = Solution.of(PLAIN, Classes(np.array([0, 0, 1, 1])), method="by hand")
+RELEASE = by_classes(PLAIN, [0, 0, 1, 1])
 
 
 def result(
@@ -202,8 +202,7 @@ def test_a_release_refutes_claims_above_it() -> None:
 
 def test_no_release_is_diverse_where_few_may_be_suppressed() -> None:
     """Two sensitive values have no diversity of three, and one record of four may be left out."""
-    frame = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "ill": list("xyxy")})
-    data = Microdata(frame, (Attribute("a"),), sensitive=("ill",))
+    data = table_of({"a": [0.0, 1.0, 2.0, 3.0], "ill": list("xyxy")}, "ill")
     problem = Problem(data, 2, EquivalenceClasses(True, 1), diversity=Diversity(l=3))
     with pytest.raises(NoSolution, match="no release keeps the diversity l = 3 where 1 records"):
         solve(problem, "equivalence-mip")

@@ -12,7 +12,6 @@ import pytest
 from anonymip import (
     METHODS,
     SSE,
-    Attribute,
     Bottleneck,
     Bound,
     Budget,
@@ -24,7 +23,6 @@ from anonymip import (
     HierarchyLoss,
     InputError,
     MethodOption,
-    Microdata,
     Problem,
     Progress,
     Solution,
@@ -39,6 +37,7 @@ from anonymip import (
 from anonymip.experiments.comparison import COLUMNS
 from anonymip.experiments.running.runs import COLUMNS as TIDY
 from anonymip.methods import registry
+from tests.by_hand import table_of
 
 HEURISTICS = [
     spec.name
@@ -140,8 +139,7 @@ def test_a_better_bound_serves_all_rows(own_methods: None) -> None:
 
 def test_a_bound_that_is_met_is_an_optimum() -> None:
     """Duplicates throughout cost nothing: the bound 0 is met, and the gap is 0, not undefined."""
-    frame = pd.DataFrame({"age": [1, 1, 5, 5], "sex": ["F", "F", "M", "M"]})
-    data = Microdata(frame, (Attribute("age"), Attribute("sex", "categorical")))
+    data = table_of({"age": [1, 1, 5, 5], "sex": ["F", "F", "M", "M"]})
     (row,) = compare(Problem(data, k=2), [2], ["mondrian"]).rows
     assert (row.solution.objective, row.reference, row.gap) == (0.0, 0.0, 0.0)
     assert row.against == "optimum"

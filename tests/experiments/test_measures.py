@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from anonymip import (
-    Attribute,
-    Classes,
-    Cover,
     EquivalenceClasses,
     Freeform,
     InputError,
     Mask,
     Microdata,
     PatternGuided,
-    Patterns,
     Problem,
     Solution,
     Suppressions,
@@ -26,21 +20,15 @@ from anonymip import (
 )
 from anonymip.experiments import measures_of, usefulness_of
 from anonymip.experiments.measures import classification_metric
+from tests.by_hand import by_classes, by_cover, by_patterns, table_of
 
-FRAME = pd.DataFrame(
-    {
-        "age": [0, 1, 2, 10, 10, 9],
-        "sex": ["F", "F", "M", "M", "M", "M"],
-        "ill": ["a", "a", "b", "c", "b", "b"],
-    }
-)
-DATA = Microdata(FRAME, (Attribute("age"), Attribute("sex", "categorical")), sensitive=("ill",))
+DATA = table_of({"age": [0, 1, 2, 10, 10, 9], "sex": list("FFMMMM"), "ill": list("aabcbb")}, "ill")
 
 
 def solution(labels: list[int], *, suppression: bool = False) -> Solution:
     """Return classes of the six records."""
     problem = Problem(DATA, 2, EquivalenceClasses(suppression=suppression))
-    return Solution.of(problem, Classes(np.array(labels)), method="test")
+    return by_classes(problem, labels)
 
 
 def test_measures_of_classes() -> None:
@@ -73,8 +61,8 @@ def test_suppressed_records() -> None:
 
 def test_covers_have_no_measures_of_classes() -> None:
     """Sets of a cover overlap: what is counted by classes is unknown, and not made up."""
-    cover = Cover.of([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
-    found = measures_of(Solution.of(Problem(DATA, 2, Freeform()), cover, method="test"))
+    sets = [[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]]
+    found = measures_of(by_cover(Problem(DATA, 2, Freeform()), sets))
     assert found.classes is found.discernibility is found.classification is found.usefulness is None
     assert (found.smallest, found.average, found.largest) == (2, 2.0, 2)
     # 0..1, 1..2, 0..2, 10, 9..10, 9..10; one F, two mixed of three.
@@ -100,10 +88,9 @@ def test_it_is_the_mean_of_the_tuple_diversities(data: st.DataObject) -> None:
     for label in (0, 1):
         if labels.count(label) == 1:
             labels[labels.index(label)] = -1
-    frame = pd.DataFrame({"a": numbers, "b": texts})
-    table = Microdata(frame, (Attribute("a", "numeric"), Attribute("b", "categorical")))
+    table = table_of({"a": numbers, "b": texts})
     problem = Problem(table, 2, EquivalenceClasses(suppression=True))
-    solution = Solution.of(problem, Classes(np.array(labels)), method="given")
+    solution = by_classes(problem, labels)
     # Classes whose rows look alike are one; suppressed records are alike, whatever they are.
     classes: dict[object, float] = {}
     for label in sorted(set(labels)):
@@ -122,10 +109,9 @@ def test_patterns_have_the_classes_of_rows_that_look_alike() -> None:
 
     Rows 0 and 1 differ in b, rows 2 and 3 in nothing: (1/2 + 2/2 + 1/2 + 1/2) / 2.
     """
-    frame = pd.DataFrame({"a": list("xxyy"), "b": list("uvuu")})
-    table = Microdata(frame, (Attribute("a", "categorical"), Attribute("b", "categorical")))
+    table = table_of({"a": list("xxyy"), "b": list("uvuu")})
     problem = Problem(table, 2, PatternGuided(Mask(patterns=((), ("b",)))), Suppressions())
-    solution = Solution.of(problem, Patterns(np.array([1, 1, 0, 0])), method="given")
+    solution = by_patterns(problem, [1, 1, 0, 0])
     assert usefulness_of(solution) == pytest.approx(1.25)
     with pytest.raises(InputError, match="cover"):
         usefulness_of(solve(Problem(table, 2, Freeform()), "greedy"))

@@ -14,15 +14,11 @@ from matplotlib.patches import FancyArrowPatch, Rectangle
 from PIL import Image
 
 from anonymip import (
-    Attribute,
-    Classes,
     Cover,
     Freeform,
     InputError,
     Mask,
-    Microdata,
     PatternGuided,
-    Patterns,
     Problem,
     Solution,
     compare,
@@ -39,20 +35,18 @@ from anonymip.experiments.pictures import (
 from anonymip.experiments.style import LOOKS
 from anonymip.experiments.thermometer import thermometer
 from anonymip.runtime.budget import Progress
+from tests.by_hand import by_classes, by_patterns, table_of
 from tests.experiments.test_style import shown_names
 
-PEOPLE = Microdata(
-    pd.DataFrame(
-        {"age": [20, 22, 40, 44], "income": [10, 30, 20, 60], "sex": ["F", "F", "M", "M"]}
-    ),
-    [Attribute("age"), Attribute("income"), Attribute("sex", "categorical")],
+PEOPLE = table_of(
+    {"age": [20, 22, 40, 44], "income": [10, 30, 20, 60], "sex": ["F", "F", "M", "M"]}
 )
 RING = Cover.of([[0, 1], [1, 2], [2, 3], [0, 3]])
 
 
 def classes(labels: Sequence[int]) -> Solution:
     """Return a solution by classes of the four people."""
-    return Solution.of(Problem(PEOPLE, k=2), Classes(np.array(labels)), method="test")
+    return by_classes(Problem(PEOPLE, k=2), labels)
 
 
 def cover() -> Solution:
@@ -124,7 +118,7 @@ def test_stars_have_no_box() -> None:
     mask = Mask(allow_all_stars=True, never=("sex",))
     starred = int(np.flatnonzero(mask.stars(PEOPLE.names).all(axis=1))[0])
     problem = Problem(PEOPLE, k=2, recoding=PatternGuided(mask))
-    solution = Solution.of(problem, Patterns(np.full(4, starred)), method="test")
+    solution = by_patterns(problem, np.full(4, starred))
     assert solution.description.suppressed[:, 0].all()
     (axes,) = boxes(solution, "age", "income").axes
     assert rectangles(axes) == []
@@ -228,11 +222,8 @@ def test_only_methods_that_none_beats_are_joined() -> None:
 
 def test_numbers_of_records_lie_beside_each_other() -> None:
     """Names of points that stand near each other cover no other name."""
-    near = Microdata(
-        pd.DataFrame({"age": [20, 21, 21, 22, 22, 40], "income": [10, 10, 11, 10, 11, 90]}),
-        [Attribute("age"), Attribute("income")],
-    )
-    solution = Solution.of(Problem(near, k=2), Classes(np.array([0, 0, 0, 1, 1, 1])), method="test")
+    near = table_of({"age": [20, 21, 21, 22, 22, 40], "income": [10, 10, 11, 10, 11, 90]})
+    solution = by_classes(Problem(near, k=2), [0, 0, 0, 1, 1, 1])
     picture = boxes(solution, "age", "income")
     shown_names(picture)
     assert {text.get_text() for text in picture.axes[0].texts} == set("012345")

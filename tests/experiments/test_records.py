@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,18 +12,17 @@ from anonymip import (
     Attribute,
     Bound,
     Cap,
-    Classes,
     Diversity,
     EquivalenceClasses,
     LiangGCP,
     Microdata,
     Problem,
-    Solution,
     TableFormat,
     load_instance,
     solve,
 )
 from anonymip.experiments import bound_record, solution_record
+from tests.by_hand import by_classes
 
 
 def test_a_solution_as_a_record() -> None:
@@ -72,5 +70,5 @@ def test_groups_of_the_original_rows() -> None:
     frame = pd.DataFrame({"age": ["1", "?", "2", "900", "3"]})
     data = Microdata(frame, (Attribute("age"),), table=TableFormat(missing=("?",), policy="drop"))
     problem = Problem(data, 2, EquivalenceClasses(True))
-    solution = Solution.of(problem, Classes(np.array([0, 0, -1, 0], np.int32)), method="by hand")
+    solution = by_classes(problem, [0, 0, -1, 0])
     assert solution_record(solution, "table")["groups"] == [0, None, 0, -1, 0]

@@ -21,7 +21,6 @@ from anonymip import (
     Bottleneck,
     Bound,
     Cap,
-    Classes,
     CodeRule,
     Diversity,
     EquivalenceClasses,
@@ -41,6 +40,7 @@ from anonymip.privacy.measuring import WORK
 from anonymip.publishing.release import Release
 from anonymip.solution import gap_in_words
 from anonymip.status import Status, Stopped
+from tests.by_hand import by_classes
 
 NASTY = "<script>alert('&')</script>"
 pytestmark = pytest.mark.filterwarnings("ignore::anonymip.errors.ReleaseWarning")
@@ -115,7 +115,7 @@ def release(name: str = "age", *, suppression: bool = False) -> Release:
 def classes(data: Microdata, k: int, labels: list[int], **asked: Any) -> Release:
     """Publish classes given by hand."""
     problem = Problem(data, k, EquivalenceClasses(min(labels) < 0), **asked)
-    return publish(Solution.of(problem, Classes(np.array(labels, np.int32)), method="by hand"))
+    return publish(by_classes(problem, labels))
 
 
 def test_figures_are_those_counted_by_hand() -> None:
@@ -260,7 +260,7 @@ def test_rules_are_told_without_the_values_they_keep_apart() -> None:
         limits=(Cap("Town", 2), Apart("Job", "nurse", "welder")),
     )
     labels = np.array([0, 0, 1, 0, 1, 1, 2, 2, 3, 2, 3, 3])
-    published = publish(Solution.of(problem, Classes(labels), method="by hand"))
+    published = publish(by_classes(problem, labels))
     page = Page(html_report(published, "clinic-12"))
     # Towns: two classes North (4 of 7 values), two South (3 of 7): (3 / 6 + 2 / 6) / 2.
     assert "41.67 %" in [cell for row in page.rows for cell in row]
@@ -277,7 +277,7 @@ def test_rules_are_told_without_the_values_they_keep_apart() -> None:
 def test_all_records_suppressed() -> None:
     """A release of stars alone has a report that says so, and no empty table."""
     problem = release(suppression=True).solution.problem
-    hidden = Solution.of(problem, Classes(np.full(4, -1, np.int32)), method="by hand")
+    hidden = by_classes(problem, [-1] * 4)
     page = Page(html_report(publish(hidden, suppressed="starred"), "people.csv"))
     assert "All records are suppressed." in page.text
     assert page.row("starred")[0] == "4"
@@ -436,7 +436,7 @@ def test_no_band_is_of_a_single_person_with_many_rows() -> None:
         (Attribute("x", domain=(0, 100)),),
         unit="who",
     )
-    solution = Solution.of(Problem(data, 2), Classes(np.zeros(11, np.int32)), method="by hand")
+    solution = by_classes(Problem(data, 2), [0] * 11)
     assert bands(solution, 0, np.arange(11)) == []
     page = Page(html_report(publish(solution), "visits.csv"))
     assert "no two bands of at least 10 records each" in page.text
@@ -478,7 +478,7 @@ def test_what_was_asked_is_told_by_column_and_by_number() -> None:
     )
     data = Microdata(frame, attributes, unit="who")
     problem = Problem(data, 2, EquivalenceClasses(most_suppressed=0.5))
-    solution = Solution.of(problem, Classes(np.zeros(4, np.int32)), method="by hand")
+    solution = by_classes(problem, [0] * 4)
     page = Page(html_report(publish(solution), "visits.csv"))
     assert page.row("k") == ["2: as many different values of who must be in every class"]
     assert page.row("Suppression") == ["allowed, 2 of 4 records at most"]

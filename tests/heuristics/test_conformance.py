@@ -17,7 +17,6 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from anonymip import (
-    Attribute,
     Budget,
     Cap,
     Classes,
@@ -48,6 +47,7 @@ from anonymip.methods import METHODS
 from anonymip.orders.orders import ORDERS
 from tests import profiles
 from tests.brute_force import Column, Rules
+from tests.by_hand import table_of
 from tests.hard_losses import FALLING, PRODUCT, SWINGING
 from tests.member_losses import MemberCase, member_cases
 from tests.random_problems import LOSSES, Case, cases, groups_of, ruled_cases, tables, unit_cases
@@ -368,10 +368,7 @@ def test_almost_all_feasible_problems_are_solved() -> None:
         centres = rng.uniform(0, 60, size=(10, 2)).repeat(3, axis=0)
         points = centres + rng.uniform(-4, 4, size=centres.shape)
         points = points[rng.permutation(len(points))]
-        data = Microdata(
-            pd.DataFrame(points, columns=["a", "b"]),
-            (Attribute("a", "numeric"), Attribute("b", "numeric")),
-        )
+        data = table_of(pd.DataFrame(points, columns=["a", "b"]))
         problem = Problem(data, 3, limits=(Cap("a", 8.0), Cap("b", 8.0)))
         try:
             RULED["k-member scan"](problem)

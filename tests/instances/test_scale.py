@@ -18,13 +18,11 @@ from hypothesis import strategies as st
 
 from anonymip import (
     Attribute,
-    Classes,
     EquivalenceClasses,
     Freeform,
     InputError,
     Microdata,
     Problem,
-    Solution,
     anonymize,
     publish,
     read_schema,
@@ -34,6 +32,7 @@ from anonymip import (
 from anonymip.instances.scale import Unit, number_at, unit_of, unit_text
 from anonymip.privacy.reading.cell_grammar import CellError
 from anonymip.privacy.reading.scales import Scale
+from tests.by_hand import by_classes
 
 UNITS: tuple[Unit, ...] = get_args(Unit)
 DAYS = st.dates(dt.date(1800, 1, 1), dt.date(2199, 12, 31))
@@ -120,7 +119,7 @@ def test_cells(
     """A cell shows whole units and open groups, in both layouts, and is verified."""
     table = Microdata(pd.DataFrame({"x": values}), (Attribute("x", **declared),))
     problem = Problem(table, 2)
-    together = Solution.of(problem, Classes(np.zeros(2, np.int32)), method="by hand")
+    together = by_classes(problem, [0] * 2)
     release = publish(together)
     assert release.frame["x"].tolist() == [cell or "[1968-Q2..1968-Q3]"] * 2
     in_columns = publish(together, layout="columns").frame

@@ -13,7 +13,6 @@ import pytest
 from anonymip import (
     GCP,
     KK,
-    Attribute,
     Bottleneck,
     Cap,
     Cover,
@@ -23,7 +22,6 @@ from anonymip import (
     InputError,
     KConcealment,
     KOne,
-    Microdata,
     NoSolution,
     OneK,
     Problem,
@@ -45,6 +43,7 @@ from anonymip.runtime.budget import Budget
 from anonymip.warm_up import run_for_kernels
 from tests import profiles
 from tests.brute_force import Column
+from tests.by_hand import diverse, table_of
 from tests.hard_losses import FALLING
 from tests.random_problems import LOSSES, Case
 
@@ -206,8 +205,7 @@ def test_models_begin_with_improved_classes() -> None:
 
 def test_limits_that_exchanges_cannot_keep_are_kept_by_the_model() -> None:
     """A reciprocal cover with a cap is there, which the assignment in rounds does not find."""
-    letters = pd.DataFrame({"a": list("xxyzxy")})
-    table = Microdata(letters, (Attribute("a", "categorical"),))
+    table = table_of({"a": list("xxyzxy")})
     problem = Problem(table, 3, Freeform(reciprocal=True), limits=(Cap("a", 2),))
     with pytest.raises(NoSolution):
         solve(problem, "reassign", options={"from_method": "hungarian"})
@@ -216,8 +214,7 @@ def test_limits_that_exchanges_cannot_keep_are_kept_by_the_model() -> None:
 
 def test_who_cannot_be_paired_under_a_cap_is_left_out() -> None:
     """Of five records two pairs keep the cap, though no reciprocal cover of all of them does."""
-    table = pd.DataFrame({"a": [0, 0, 9, 9, 9], "b": [*"xxyyz"]})
-    data = Microdata(table, (Attribute("a"), Attribute("b", "categorical")))
+    data = table_of({"a": [0, 0, 9, 9, 9], "b": [*"xxyyz"]})
     recoding = Freeform(reciprocal=True, suppression=True, most_suppressed=3)
     problem = Problem(data, 2, recoding, limits=(Cap("a", 0),))
     solution = solve(problem)
@@ -279,11 +276,7 @@ def test_concealment_by_effort(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_freeform_that_heuristics_refuse() -> None:
     """Rings keep a diversity, and take losses of any tier; within classes they lose less."""
-    data = load_instance("census:60,3,1")
-    diverse = Microdata(
-        data.frame.assign(illness=list("abcdef" * 10)), data.attributes, sensitive=("illness",)
-    )
-    problem = Problem(diverse, 4, Freeform(), diversity=Diversity(l=2))
+    problem = diverse(Problem(census(60, 3, seed=1), 4, Freeform()), "abcdef" * 10)
     found = solve(problem)
     assert found.method == "local-search"
     assert found.objective < solve(problem, "nh").objective
@@ -306,10 +299,7 @@ def test_degrees_of_their_own(n: int) -> None:
 @pytest.mark.parametrize("n", [12, 60])
 def test_concealment_with_a_diversity_is_published(n: int) -> None:
     """A freeform cover has what is asked for, and one that can be published is found."""
-    data = census(n, 3, seed=1)
-    illness = (list("abcdef") * 10)[:n]
-    diverse = Microdata(data.frame.assign(illness=illness), data.attributes, sensitive=("illness",))
-    problem = Problem(diverse, 4, KConcealment(), diversity=Diversity(l=2))
+    problem = diverse(Problem(census(n, 3, seed=1), 4, KConcealment()), ("abcdef" * 10)[:n])
     release = publish(solve(problem, time_limit=30))
     assert release.manifest["recoding"] == "k-concealment"
     assert release.verify().problems == ()
@@ -373,7 +363,7 @@ def test_diverse_covers_lie_in_classes(k: int, diversity: Diversity, recoding: R
     rng = np.random.default_rng(5)
     frame = pd.DataFrame({"x": np.exp(rng.normal(size=60)), "y": rng.integers(0, 9, 60)})
     frame["s"] = rng.choice(list("abcd"), 60, p=[0.4, 0.3, 0.2, 0.1])
-    data = Microdata(frame, (Attribute("x"), Attribute("y")), sensitive=("s",))
+    data = table_of(frame, "s")
     problem = Problem(data, k, recoding, diversity=diversity)
     losses = [solve(problem, effort=effort).objective for effort in EFFORTS[:2]]
     parts = Problem(data, k, Freeform(getattr(recoding, "reciprocal", False)), diversity=diversity)
@@ -383,8 +373,7 @@ def test_diverse_covers_lie_in_classes(k: int, diversity: Diversity, recoding: R
 
 def test_diverse_covers_where_such_classes_cannot_be() -> None:
     """A value too frequent for classes of k leaves the next size of sets."""
-    frame = pd.DataFrame({"x": range(20), "s": list("aabab" * 4)})
-    data = Microdata(frame, (Attribute("x"),), sensitive=("s",))
+    data = table_of({"x": range(20), "s": list("aabab" * 4)}, "s")
     solution = solve(Problem(data, 3, Freeform(), diversity=Diversity(1.6)))
     assert isinstance(solution.assignment, Cover)
     assert solution.assignment.sizes.min() > 3
@@ -403,7 +392,7 @@ def test_a_diversity_of_missing_values_is_pointed_out() -> None:
     """A value and none are as diverse as two values, and tell nearly as much as one."""
     frame = pd.DataFrame({"age": [30, 30, 40, 40], "hiv": ["pos", "", "pos", "neg"]})
     for values, warned in ((frame, True), (frame.replace({"hiv": {"": "neg"}}), False)):
-        data = Microdata(values, (Attribute("age"),), sensitive=("hiv",))
+        data = table_of(values, "hiv")
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
             solve(Problem(data, 2, diversity=Diversity(distinct=2)))
@@ -421,8 +410,7 @@ def test_settings_are_numbers(given: dict[str, Any]) -> None:
 
 def test_limits_that_no_freeform_cover_obeys() -> None:
     """The records between two far ones serve both in (k,1), whatever the loss, and nowhere else."""
-    frame = pd.DataFrame({"q": [0.0, 4.0, 4.0, 6.0], "r": [1.0, 1.0, 2.0, 1.0]})
-    table = Microdata(frame, [Attribute("q", "numeric"), Attribute("r", "numeric")])
+    table = table_of({"q": [0.0, 4.0, 4.0, 6.0], "r": [1.0, 1.0, 2.0, 1.0]})
 
     @objective
     def largest(record: Any) -> Any:

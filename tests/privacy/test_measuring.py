@@ -15,19 +15,18 @@ from hypothesis import strategies as st
 import anonymip
 from anonymip import (
     Attribute,
-    Classes,
     FullDomain,
     Microdata,
     PatternGuided,
     Problem,
     Release,
-    Solution,
     publish,
     risk,
 )
 from anonymip.errors import InputError
 from anonymip.privacy import measuring
 from anonymip.privacy.measuring import individual_risk
+from tests.by_hand import by_classes
 from tests.privacy.checks.test_covers import KINDS, NOTIONS, regular_sets, ring, tables
 from tests.privacy.conftest import write, write_cover
 from tests.privacy.graph.test_regularity import assignments_of
@@ -146,7 +145,7 @@ VISITS = pd.DataFrame({"x": [1, 1, 1, 2, 2, 2, 5, 5, 5], "who": list("aababcdde"
 
 def _of_persons(frame: pd.DataFrame, labels: list[int], k: int, *, in_order: bool) -> Release:
     data = Microdata(frame, (Attribute("x"),), unit="who")
-    solution = Solution.of(Problem(data, k), Classes(np.array(labels, np.int32)), method="by hand")
+    solution = by_classes(Problem(data, k), labels)
     return publish(solution, keep_order=in_order)
 
 

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from anonymip import (
     Attribute,
-    Classes,
     Diversity,
     EquivalenceClasses,
     Freeform,
@@ -36,6 +35,7 @@ from anonymip import (
 from anonymip.errors import ReleaseWarning
 from anonymip.privacy import read_release
 from anonymip.publishing.cautions import is_formula
+from tests.by_hand import by_classes
 
 N = 20
 
@@ -307,7 +307,7 @@ def ward(ages: list[int], ills: list[Any], labels: list[int], **asked: Any) -> S
     frame = pd.DataFrame({"age": ages, "ill": ills, "doctor": ["Ann"] * len(ages)})
     data = Microdata(frame, (AGE,), sensitive=("ill",), keep=("doctor",))
     problem = Problem(data, 2, EquivalenceClasses(suppression=True), **asked)
-    return Solution.of(problem, Classes(np.array(labels)), method="by hand")
+    return by_classes(problem, labels)
 
 
 def test_a_class_that_shares_its_illness_is_counted_and_warned_of() -> None:

@@ -18,13 +18,11 @@ from pyarrow import parquet
 
 from anonymip import (
     Attribute,
-    Classes,
     EquivalenceClasses,
     InputError,
     Microdata,
     Problem,
     Schema,
-    Solution,
     TableFormat,
     anonymize,
     publish,
@@ -33,6 +31,7 @@ from anonymip import (
 )
 from anonymip.instances.scale import Scale
 from anonymip.publishing.release import Release
+from tests.by_hand import by_classes
 
 
 def release_of(
@@ -47,7 +46,7 @@ def release_of(
         table=TableFormat(missing=()),
     )
     problem = Problem(data, 2, EquivalenceClasses(True))
-    solution = Solution.of(problem, Classes(np.array(labels, np.int32)), method="by hand")
+    solution = by_classes(problem, labels)
     return publish(solution, **{"keep_order": True, **settings})
 
 
@@ -164,7 +163,7 @@ def test_ends_are_numbers(library: str, ending: str, tmp_path: Path) -> None:
     table = pa.Table.from_pandas(people) if library == "arrow" else table
     asked = (Attribute("age", integer=True, domain=(0, 99)), Attribute("x", domain=(-1, 9)))
     problem = Problem(Microdata(table, asked), 2, EquivalenceClasses(True))
-    found = Solution.of(problem, Classes(np.array([0, 0, 0, -1, -1], np.int32)), method="by hand")
+    found = by_classes(problem, [0, 0, 0, -1, -1])
     release = publish(found, layout="columns", keep_order=True, suppressed="starred")
     shown = release.table
     assert shown["x_lower"].dtype == np.float64

@@ -17,7 +17,6 @@ from scipy.stats import chi2
 
 from anonymip import (
     KK,
-    Attribute,
     Classes,
     Cover,
     Diversity,
@@ -40,6 +39,7 @@ from anonymip import (
 from anonymip.graphs import Deficiency, regular_subgraph
 from anonymip.privacy import read_release
 from anonymip.publishing.checking import broken_limits, hierarchy_paths, loss_of_table, read_back
+from tests.by_hand import by_classes, table_of
 from tests.random_covers import FIGURE_3, TABLE_4, any_cover, regular_cover, ring
 from tests.random_problems import Case, cases
 
@@ -134,7 +134,7 @@ def test_a_given_generator_is_a_warning() -> None:
         release = publish(freeform(ring(12, 3)), rng)
     assert any("random numbers of its publisher" in text for text in release.manifest["assumed"])
     problem = Problem(tagged(), 3)
-    classes = Solution.of(problem, Classes(np.arange(12) // 4), method="test")
+    classes = by_classes(problem, np.arange(12) // 4)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ReleaseWarning)
@@ -192,7 +192,7 @@ def test_weaker_notions_with_a_diversity_hold_or_are_refused() -> None:
     for _ in range(200):
         n = int(rng.integers(4, 9))
         frame = pd.DataFrame({"a": rng.integers(0, 12, n), "ill": rng.choice(list("xyz"), n)})
-        data = Microdata(frame, (Attribute("a"),), sensitive=("ill",))
+        data = table_of(frame, "ill")
         diversity = Diversity(l=float(rng.choice([1.5, 2, 3])), distinct=int(rng.choice([1, 2, 3])))
         name = str(rng.choice(sorted(WEAKER)))
         cover = any_cover(n, float(rng.choice([0.5, 0.8])), rng)
@@ -242,10 +242,8 @@ def test_the_manifest_tells_sets_and_assumptions_but_no_assignment() -> None:
     assert "4 disjoint assignments of records to rows exist" in manifest["checked"]
     assert any("random numbers of the operating system" in text for text in manifest["assumed"])
     assert any("fewer than k - c" in text for text in manifest["assumed"])
-    classes = Solution.of(
-        solution.problem.replace(recoding=Problem(tagged(), 3).recoding),
-        Classes(np.arange(12) // 4),
-        method="test",
+    classes = by_classes(
+        solution.problem.replace(recoding=Problem(tagged(), 3).recoding), np.arange(12) // 4
     )
     assert manifest.keys() == publish(classes).manifest.keys()
     assert json.dumps(manifest) == json.dumps(publish(solution).manifest)
@@ -275,7 +273,7 @@ def test_covers_are_written_and_read_back(tmp_path: Path) -> None:
 def test_categories_follow_the_assignment() -> None:
     """A categorical sensitive column is handed out like any other, and stays one."""
     frame = pd.DataFrame({"age": [30, 31, 60, 61, 62], "s": pd.Categorical(list("uvwxy"))})
-    data = Microdata(frame, (Attribute("age", "numeric"),), sensitive=("s",))
+    data = table_of(frame, "s")
     release = seeded(freeform(ring(5, 3), data), 3, keep_order=True)
     assert release._matching is not None
     assert release.frame["s"].tolist() == [list("uvwxy")[i] for i in release._matching]

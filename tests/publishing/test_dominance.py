@@ -22,6 +22,7 @@ from anonymip import (
 )
 from anonymip.publishing.dominance import dominates, within
 from tests.brute_force import Column
+from tests.by_hand import by_classes, by_cover
 from tests.random_covers import any_cover
 from tests.random_problems import Case, cases
 
@@ -113,7 +114,7 @@ def test_a_ring_dominates_or_equals_its_class(data: st.DataObject, case: Case) -
         for place, record in enumerate(order):
             sets[record] = [order[(place + step) % len(order)] for step in range(case.k)]
     problem = case.problem()
-    rings = Solution.of(problem.replace(recoding=Freeform()), Cover.of(sets), method="test")
+    rings = by_cover(problem.replace(recoding=Freeform()), sets)
     classes = Solution.of(problem, Classes.from_groups(groups, case.n), method="test")
     assert within(rings, classes).all()
     assert not dominates(classes, rings)
@@ -122,8 +123,8 @@ def test_a_ring_dominates_or_equals_its_class(data: st.DataObject, case: Case) -
 def test_stars_cover_everything() -> None:
     """A suppressed record is dominated, and lies within nothing but stars."""
     problem = Problem(WONG, 2, EquivalenceClasses(suppression=True))
-    shown = Solution.of(problem, Classes(np.array([0, 0, 0, 1, 1])), method="test")
-    starred = Solution.of(problem, Classes(np.array([0, 0, 0, -1, -1])), method="test")
+    shown = by_classes(problem, [0, 0, 0, 1, 1])
+    starred = by_classes(problem, [0, 0, 0, -1, -1])
     assert dominates(shown, starred)
     assert within(starred, shown).tolist() == [[True] * 3] * 3 + [[False] * 3] * 2
     assert within(starred, starred).all()
@@ -131,12 +132,10 @@ def test_stars_cover_everything() -> None:
 
 def test_other_tables_are_refused() -> None:
     """Rows of different tables have nothing to do with each other."""
-    one = Solution.of(Problem(WONG, 2), Classes(np.zeros(5, int)), method="test")
+    one = by_classes(Problem(WONG, 2), [0] * 5)
     health = load_instance("health-records")
-    other = Solution.of(Problem(health, 2), Classes(np.zeros(7, int)), method="test")
+    other = by_classes(Problem(health, 2), [0] * 7)
     with pytest.raises(InputError, match="different tables"):
         dominates(one, other)
-    again = Solution.of(
-        Problem(load_instance("wong-5"), 2), Classes(np.zeros(5, int)), method="test"
-    )
+    again = by_classes(Problem(load_instance("wong-5"), 2), [0] * 5)
     assert not dominates(one, again)

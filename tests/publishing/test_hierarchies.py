@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -15,18 +14,17 @@ from hypothesis import strategies as st
 
 from anonymip import (
     Attribute,
-    Classes,
     EquivalenceClasses,
     Hierarchy,
     Microdata,
     Problem,
-    Solution,
     TableFormat,
     anonymize,
     publish,
     verify,
 )
 from anonymip.cli.app import run
+from tests.by_hand import by_classes
 
 LABELS = ["*", "\\*", "**", "{a|b}", "[1..2]", "\\", "|", "}", "", " ", "a;b", 'a"b', "é", "x\ny"]
 LABELS += ["*a", "{", "[", "1", "1.0", "nan", "a", "b", "c", "d", ",", "\r"]
@@ -74,7 +72,7 @@ def test_any_hierarchy_is_published_truly(
         table=TableFormat(missing=()),
     )
     problem = Problem(microdata, 2, EquivalenceClasses(True))
-    solution = Solution.of(problem, Classes(np.array(labels)), method="by hand")
+    solution = by_classes(problem, labels)
     release = publish(solution, keep_order=data.draw(st.booleans()), suppressed=fate)
     assert release.verify().problems == ()
     folder = tmp_path_factory.mktemp("tree")
@@ -110,7 +108,7 @@ def test_a_root_and_a_star_look_different() -> None:
         pd.DataFrame({"h": ["a", "b", "a", "a"]}), (Attribute("h", "hierarchical", hierarchy=tree),)
     )
     problem = Problem(data, 2, EquivalenceClasses(True))
-    solution = Solution.of(problem, Classes(np.array([0, 0, -1, -1])), method="by hand")
+    solution = by_classes(problem, [0, 0, -1, -1])
     release = publish(solution, keep_order=True, suppressed="starred")
     assert release.frame["h"].tolist() == ["\\*", "\\*", "*", "*"]
     assert (release.manifest["suppressed"], release.manifest["ncp"]) == (2, 4.0)

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
@@ -22,7 +21,6 @@ from anonymip import (
     Mask,
     Microdata,
     PatternGuided,
-    Patterns,
     Problem,
     Release,
     Solution,
@@ -34,6 +32,7 @@ from anonymip import (
 from anonymip.objectives import MembersObjective, Objective
 from anonymip.privacy import read_release
 from anonymip.publishing.checking import hierarchy_paths, loss_of_table
+from tests.by_hand import by_patterns
 from tests.pattern_releases import pattern_solutions
 
 TOWNS = Hierarchy([["Oslo", "North", "*"], ["Bergen", "North", "*"], ["Rome", "South", "*"]])
@@ -75,7 +74,7 @@ def solution(
         GCP() if objective is None else objective,
         diversity,
     )
-    return Solution.of(problem, Patterns(np.array(index)), method="by hand")
+    return by_patterns(problem, index)
 
 
 # Patterns of the mask of all: none, age, job, town, age job, age town, job town, all.

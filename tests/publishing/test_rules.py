@@ -40,6 +40,7 @@ from anonymip import (
 )
 from anonymip.privacy import read_release
 from anonymip.publishing.checking import broken_limits, hierarchy_paths, loss_of_table
+from tests.by_hand import by_classes, table_of
 from tests.random_problems import Case, ruled_cases
 
 
@@ -62,7 +63,7 @@ def largest_jump(members: Any) -> Any:
 def clinic(**asked: Any) -> Solution:
     """Return classes of three in the order of the table."""
     problem = Problem(load_instance("clinic-12"), 3, **asked)
-    return Solution.of(problem, Classes(np.arange(12) // 3), method="by hand")
+    return by_classes(problem, np.arange(12) // 3)
 
 
 @settings(max_examples=60)
@@ -125,9 +126,9 @@ def test_a_false_loss_of_members_is_refused(tmp_path: Any) -> None:
 
 def test_a_loss_of_members_is_told_in_four_digits() -> None:
     """All digits would depend on values inside the classes; loss up, bound down, gap never less."""
-    data = Microdata(pd.DataFrame({"a": [1.0, 2.03, 4.07, 9.1, 9.2, 9.9]}), (Attribute("a"),))
+    data = table_of({"a": [1.0, 2.03, 4.07, 9.1, 9.2, 9.9]})
     problem = Problem(data, 3, objective=SSE("none"))
-    solution = Solution.of(problem, Classes(np.array([0, 0, 0, 1, 1, 1])), method="by hand")
+    solution = by_classes(problem, [0, 0, 0, 1, 1, 1])
     exact = solution.objective
     result = publish(solution.with_bound(Bound(0.9 * exact, "by hand", "argument"))).manifest
     value, bound = result["objective"]["value"], result["bound"]["value"]
@@ -222,7 +223,7 @@ def test_a_release_that_breaks_a_limit_is_not_published(
     keeping = [Apart("x", 0, 3), Cap("x", 2), Cap("z", 2), Cap("c", 2), Cap("h", 1)]
     for limit in (*breaking, *keeping):
         problem = Problem(Microdata(frame, attributes), 2, limits=(limit,))
-        solution = Solution.of(problem, Classes(np.zeros(3, int)), method="by hand")
+        solution = by_classes(problem, [0] * 3)
         release = publish(solution)
         if limit in keeping:
             release.write(tmp_path / "kept.csv")
@@ -239,13 +240,13 @@ def test_suppressed_records_are_published_only_if_they_are_diverse() -> None:
     table = Microdata(data.frame[["Town", "Job", "Diagnosis"]], (town, job), ("Diagnosis",))
     asked: dict[str, Any] = {"recoding": EquivalenceClasses(True), "diversity": Diversity(l=1.5)}
     labels = np.array([0, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1])
-    whole = Solution.of(Problem(table, 2, **asked), Classes(labels), method="by hand")
+    whole = by_classes(Problem(table, 2, **asked), labels)
     assert not any("suppressed" in text for text in publish(whole).manifest["assumed"])
     ill = table.sensitive_codes[:, 0]
     alike = next(i for i in range(4, 12) if ill[i] == ill[1])
     for others, why in (((), "1 rows of stars only are fewer than k = 2"), ((alike,), "lack the")):
         labels[[1, *others]] = -1
-        solution = Solution.of(Problem(table, 2, **asked), Classes(labels), method="by hand")
+        solution = by_classes(Problem(table, 2, **asked), labels)
         with pytest.raises(InputError, match=why):
             publish(solution, suppressed="starred")
         release = publish(solution)
@@ -258,13 +259,11 @@ def test_suppressed_records_are_published_only_if_they_are_diverse() -> None:
 @pytest.mark.parametrize("missing", [None, np.nan, "", pd.NaT])
 def test_missing_sensitive_values_are_one_value(missing: Any, tmp_path: Any) -> None:
     """A diversity does not count what is missing twice, whatever stands for it."""
-    frame = pd.DataFrame(
-        {"a": [1, 2, 8, 9], "s": pd.Series([None, missing, "x", missing], dtype=object)}
-    )
-    data = Microdata(frame, (Attribute("a"),), sensitive=("s",))
+    secrets = pd.Series([None, missing, "x", missing], dtype=object)
+    data = table_of({"a": [1, 2, 8, 9], "s": secrets}, "s")
     problem = Problem(data, 2, diversity=Diversity(distinct=2))
     with pytest.raises(InvalidAssignment, match="without the diversity"):
-        Solution.of(problem, Classes(np.array([0, 0, 1, 1])), method="by hand")
-    solution = Solution.of(problem, Classes(np.array([0, 0, 0, 0])), method="by hand")
+        by_classes(problem, [0, 0, 1, 1])
+    solution = by_classes(problem, [0, 0, 0, 0])
     assert publish(solution).verify().ok
     publish(solution).write(tmp_path / "release.csv")

@@ -38,6 +38,7 @@ from anonymip.privacy import consistency_graph
 from anonymip.publishing.manifest import revealing_columns
 from anonymip.publishing.release import what_is_gone
 from anonymip.publishing.suppressed import allowed_suppressed, refuse_many_suppressed
+from tests.by_hand import by_classes, table_of
 from tests.random_problems import Case, cases
 
 
@@ -96,7 +97,7 @@ def test_k_suppressed_records_may_be_published_with_the_risk_told() -> None:
         Microdata(frame, KNOWN, sensitive=("ill",)), 3, EquivalenceClasses(suppression=True)
     )
     labels = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, -1, -1, -1])
-    solution = Solution.of(problem, Classes(labels), method="by hand")
+    solution = by_classes(problem, labels)
     with pytest.warns(ReleaseWarning, match="3 rows of stars only is hers"):
         release = publish(solution, suppressed="starred")
     assert (release.frame["age"] == "*").sum() == 3
@@ -127,7 +128,7 @@ def test_what_is_left_out_leaves_no_trace(tmp_path: Path) -> None:
 def test_nothing_left_to_publish_is_an_error() -> None:
     """A release without rows is none; what else suppressed may be is said."""
     problem = Problem(Microdata(ward(), KNOWN), 2, EquivalenceClasses(suppression=True))
-    nobody = Solution.of(problem, Classes(np.full(10, -1)), method="by hand")
+    nobody = by_classes(problem, [-1] * 10)
     with pytest.raises(InputError, match="all 10 records are suppressed"):
         publish(nobody)
     with pytest.warns(ReleaseWarning, match="10 suppressed records are published"):
@@ -221,7 +222,7 @@ def test_many_suppressed_records_are_what_is_said_first(gone: int, most: int) ->
     problem = Problem(data, 3, EquivalenceClasses(suppression=True))
     labels = np.array([-1] * gone + [0] * (40 - gone))
     assume(gone <= 37)
-    found = Solution.of(problem, Classes(labels), method="by hand")
+    found = by_classes(problem, labels)
     told = f"{gone} of 40 records ({2.5 * gone:.1f} %) are suppressed"
     first, manifest = found.summary().splitlines()[0], publish_quietly(found)
     assert (first == f"ATTENTION: {told}") == (gone > 2)
@@ -345,7 +346,7 @@ def test_an_observed_domain_is_that_of_the_published_records(
     gone = st.sets(st.integers(0, len(frame) - 1), min_size=1, max_size=2)
     labels[list(data.draw(gone))] = -1
     problem = Problem(Microdata(frame, attributes), 2, some, objective)
-    solution = Solution.of(problem, Classes(labels), method="by hand")
+    solution = by_classes(problem, labels)
     kept = frame[labels >= 0]
     same = {
         "age": (kept["age"].min(), kept["age"].max()) == (frame["age"].min(), frame["age"].max()),
@@ -365,7 +366,7 @@ def test_all_values_make_a_domain_that_is_counted() -> None:
     ages = [20, 20, 20, 30, 40, 40, 40]
     labels = Classes(np.array([0, 0, 0, -1, 0, 0, 0], np.int32))
     for objective, told in (("gcp", []), ("liang-gcp", ["age"])):
-        table = Microdata(pd.DataFrame({"age": ages}), (Attribute("age"),))
+        table = table_of({"age": ages})
         problem = Problem(table, 2, EquivalenceClasses(suppression=True), objective)
         solution = Solution.of(problem, labels, method="by hand")
         assert revealing_columns(solution) == told

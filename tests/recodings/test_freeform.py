@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +14,6 @@ from anonymip import (
     KK,
     SSE,
     Apart,
-    Attribute,
     Cap,
     Classes,
     Cover,
@@ -25,13 +23,13 @@ from anonymip import (
     InvalidAssignment,
     KConcealment,
     KOne,
-    Microdata,
     OneK,
     Problem,
     Solution,
     load_instance,
     lower_bound,
 )
+from tests.by_hand import by_cover, table_of
 from tests.cover_brute_force import (
     concealment_optimum,
     effective_pairs,
@@ -51,7 +49,7 @@ def ring(n: int, k: int) -> Cover:
 
 def solution(case: Case, recoding: Any, sets: Any) -> Solution:
     """Return the checked solution of a case with a cover."""
-    return Solution.of(case.problem().replace(recoding=recoding), Cover.of(sets), method="test")
+    return by_cover(case.problem().replace(recoding=recoding), sets)
 
 
 @settings(max_examples=100)
@@ -124,11 +122,7 @@ def test_limits_bind_every_cell() -> None:
 
 def test_sets_have_the_diversity() -> None:
     """No value in more than 1/l of a set."""
-    data = Microdata(
-        pd.DataFrame({"age": range(8), "illness": list("aabbabba")}),
-        (Attribute("age"),),
-        sensitive=("illness",),
-    )
+    data = table_of({"age": range(8), "illness": list("aabbabba")}, "illness")
     problem = Problem(data, 2, Freeform(), diversity=Diversity(l=2))
     with pytest.raises(InvalidAssignment, match="covers a set without the diversity"):
         Solution.of(problem, ring(8, 2), method="test")
@@ -141,7 +135,7 @@ def test_degrees_of_their_own() -> None:
     problem = Problem(HEALTH, 2, recoding)
     sets = [[0, 1], [1, 0], [2, 3, 4], [3, 2, 5], [4, 2], [5, 3], [6, 6]]
     sets[5], sets[6] = [5, 6], [6, 3]
-    found = Solution.of(problem, Cover.of(sets), method="test")
+    found = by_cover(problem, sets)
     assert found.assignment.sizes.tolist() == list(degrees)
     pairs = effective_pairs(sets)
     assert len(pairs) == sum(degrees)
@@ -164,7 +158,7 @@ def test_degrees_that_do_not_fit_are_refused(degrees: tuple[int, ...], text: str
 def test_squared_errors_of_sets() -> None:
     """A loss of members charges each record its share of its own set."""
     values = np.array([1.0, 2.0, 4.0, 9.0])
-    data = Microdata(pd.DataFrame({"a": values}), (Attribute("a"),))
+    data = table_of({"a": values})
     problem = Problem(data, 3, Freeform(), objective=SSE("none"))
     cover = ring(4, 3)
     expected = sum(values[one].var() for one in cover.matches)
@@ -193,10 +187,10 @@ def test_weaker_notions_accept_what_brute_force_accepts(case: Case, data: st.Dat
     for recoding, expected in enough.items():
         problem = case.problem().replace(recoding=recoding())
         if expected:
-            assert Solution.of(problem, Cover.of(sets), method="test").objective is not None
+            assert by_cover(problem, sets).objective is not None
         else:
             with pytest.raises(InvalidAssignment, match=f"fewer than k = {case.k}"):
-                Solution.of(problem, Cover.of(sets), method="test")
+                by_cover(problem, sets)
 
 
 @settings(max_examples=15)
@@ -234,4 +228,4 @@ def test_reciprocal_covers_are_regular_graphs(n: int, k: int, count: int) -> Non
     assert len(found) == count
     for sets in found:
         problem = Problem(load_instance(f"census:{n},2,1"), k, Freeform(reciprocal=True))
-        assert Solution.of(problem, Cover.of(sets), method="test").objective is not None
+        assert by_cover(problem, sets).objective is not None

@@ -33,6 +33,7 @@ from anonymip import (
 from anonymip.recodings.full_domain import published_cells
 from anonymip.recodings.registry import find_recoding
 from anonymip.recodings.rows import STAR, LevelMap
+from tests.by_hand import table_of
 from tests.full_domain_brute_force import STAR as SHOWN_STAR
 from tests.full_domain_brute_force import FullDomainCase, full_domain_cases
 from tests.random_problems import hierarchical_columns, microdata
@@ -198,7 +199,7 @@ def test_a_class_without_diversity_says_so() -> None:
 def test_what_has_no_meaning_is_refused_at_once() -> None:
     """Losses of members, limits of cells, diversity that the table lacks."""
     data = load_instance("clinic-12")
-    numbers = Microdata(pd.DataFrame({"age": [31, 32, 40]}), (Attribute("age"),))
+    numbers = table_of({"age": [31, 32, 40]})
     with pytest.raises(UnsupportedObjective, match="is a loss of classes"):
         Problem(numbers, 2, FullDomain(), SSE())
     with pytest.raises(InputError, match="limits of generalization") as caught:

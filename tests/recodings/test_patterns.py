@@ -5,17 +5,14 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from anonymip import (
     GCP,
-    Attribute,
     Bottleneck,
     Cap,
-    Classes,
     InputError,
     InvalidAssignment,
     Mask,
@@ -23,7 +20,6 @@ from anonymip import (
     PatternGuided,
     Patterns,
     Problem,
-    Solution,
     Suppressions,
     UnsupportedObjective,
     objective,
@@ -36,6 +32,7 @@ from anonymip.recodings.output_rows import (
     representatives,
     rows_alike,
 )
+from tests.by_hand import by_classes, by_patterns, table_of
 from tests.random_patterns import PatternCase, pattern_cases
 
 
@@ -51,7 +48,7 @@ def test_what_is_allowed_and_lost_is_what_the_definition_says(
     )
     given_patterns = [None if j < 0 else tuple(map(bool, stars[j])) for j in chosen]
     try:
-        solution = Solution.of(problem, Patterns(np.array(chosen)), method="drawn")
+        solution = by_patterns(problem, chosen)
     except InvalidAssignment:
         assert not case.allows(given_patterns)
         return
@@ -124,8 +121,7 @@ def test_rows_alike_agrees_with_sorting(n: int, m: int, seed: int) -> None:
 
 
 def _mixed() -> Microdata:
-    frame = pd.DataFrame({"age": [30, 30, 41, 41], "job": ["a", "a", "b", "c"]})
-    return Microdata(frame, (Attribute("age", "numeric"), Attribute("job", "categorical")))
+    return table_of({"age": [30, 30, 41, 41], "job": ["a", "a", "b", "c"]})
 
 
 @pytest.mark.parametrize(
@@ -148,7 +144,7 @@ def test_losses_lie_on_the_coarsest_grid_of_decimals(losses: list[float], grid: 
 def test_numbers_are_published_exactly_or_as_stars() -> None:
     """Numbers are published exactly or as stars."""
     problem = Problem(_mixed(), 2, PatternGuided())
-    solution = Solution.of(problem, Patterns(np.array([0, 0, 2, 2])), method="by hand")
+    solution = by_patterns(problem, [0, 0, 2, 2])
     assert solution.objective == 2.0
     cells = solution.description
     assert cells.lower[:, 0].tolist() == cells.upper[:, 0].tolist() == [30, 30, 41, 41]
@@ -169,14 +165,14 @@ def test_assignments_that_break_a_rule_are_refused(index: list[int], text: str) 
     """Assignments that break a rule are refused."""
     problem = Problem(_mixed(), 2, PatternGuided())
     with pytest.raises(InvalidAssignment, match=text):
-        Solution.of(problem, Patterns(np.array(index)), method="by hand")
+        by_patterns(problem, index)
 
 
 def test_an_assignment_of_another_kind_is_refused() -> None:
     """An assignment of another kind is refused."""
     problem = Problem(_mixed(), 2, PatternGuided())
     with pytest.raises(InvalidAssignment, match="Classes"):
-        Solution.of(problem, Classes(np.zeros(4, np.int32)), method="by hand")
+        by_classes(problem, [0] * 4)
     with pytest.raises(InvalidAssignment, match="vector of integers"):
         Patterns(np.array([0.5]))
     with pytest.raises(InvalidAssignment, match="below -1"):
@@ -255,7 +251,7 @@ def test_the_oracle_finds_an_optimum_that_is_allowed(case: PatternCase) -> None:
     problem = case.problem()
     stars = [tuple(map(bool, row)) for row in problem.recoding.stars(problem)]  # type: ignore[attr-defined]
     best = min(
-        Solution.of(problem, Patterns(np.array(chosen)), method="all").objective
+        by_patterns(problem, chosen).objective
         for chosen in product(range(len(stars)), repeat=len(case.rows))
         if case.allows([stars[j] for j in chosen])
     )

@@ -11,11 +11,9 @@ import pytest
 
 import anonymip
 from anonymip import (
-    Classes,
     InputError,
     Problem,
     Schema,
-    Solution,
     TableFormat,
     anonymize_by_parts,
     solve,
@@ -25,6 +23,7 @@ from anonymip.privacy.parts import verify_parts
 from anonymip.publishing.checking import loss_of_table
 from anonymip.scale.cuts import Cut
 from anonymip.scale.part import proven
+from tests.by_hand import by_classes
 from tests.scale.test_running import QUICK, small
 
 
@@ -48,7 +47,7 @@ def test_a_loss_of_0_is_the_least_of_exact_cells_alone(tmp_path: Path) -> None:
 
     found = halves(tmp_path, frame, 20, objective=signed)
     problem = Problem(Schema().with_roles(["x", "y"]).apply(frame), 20, objective=signed)
-    best = Solution.of(problem, Classes(frame["y"].to_numpy()), method="by hand").objective
+    best = by_classes(problem, frame["y"].to_numpy()).objective
     assert (found.objective, best) == (0, -40)
     assert found.bound is not None
     assert found.bound <= best
@@ -69,7 +68,7 @@ def test_a_loss_is_monotone_over_the_values_of_all_parts(tmp_path: Path) -> None
 
     found = halves(tmp_path, frame, 12, objective=falling)
     problem = Problem(Schema().with_roles(["x", "c"]).apply(frame), 12, objective=falling)
-    whole = Solution.of(problem, Classes(np.zeros(40, np.int32)), method="by hand").objective
+    whole = by_classes(problem, [0] * 40).objective
     assert whole < found.objective
     assert (found.bound, found.manifest["status"]) == (None, "heuristic")
 
@@ -118,7 +117,7 @@ def test_nearest_neighbours_name_what_is_assumed() -> None:
 
     frame = pd.DataFrame({"x": range(12), "y": range(12)})
     problem = Problem(Schema().with_roles(["x", "y"]).apply(frame), 3, objective=declared)
-    found = Solution.of(problem, Classes(np.repeat([*range(4)], 3)), method="by hand")
+    found = by_classes(problem, np.repeat([*range(4)], 3))
     found = found.with_bound(anonymip.Bound(0.0, "columns", "argument"))
     way = [(Cut(0, 11.0, 0, 1, 11.0, 12.0), True)]
     _, method = proven(problem, found, way, problem.compiled.assumed)

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
@@ -26,14 +25,12 @@ from hypothesis import strategies as st
 import anonymip.certificates.check as checker
 from anonymip import (
     SSE,
-    Attribute,
     Certificate,
     Classes,
     Cover,
     EquivalenceClasses,
     Freeform,
     InputError,
-    Microdata,
     PatternGuided,
     Problem,
     Solution,
@@ -54,6 +51,7 @@ from anonymip.exact.certifying.relaxing import Sets, proven_by, solve_over
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Column, Rules, least_cost_of_classes
+from tests.by_hand import table_of
 from tests.cover_brute_force import regular_optimum
 from tests.random_problems import Case, cases, microdata
 
@@ -471,8 +469,9 @@ def test_optima_of_real_tables_are_certified(k: int, loss: str) -> None:
 def test_values_that_are_nearly_equal_are_certified_as_proven() -> None:
     """What a search of all classes proves within tolerances has duals to go on from."""
     e = 1e-8
-    frame = pd.DataFrame({"a": [4 + e, 9 + e, 8, 5, 7, 7 + e], "b": [176, 0, 0, 0, 569, 0]})
-    problem = Problem(Microdata(frame, (Attribute("a"), Attribute("b"))), 2)
+    problem = Problem(
+        table_of({"a": [4 + e, 9 + e, 8, 5, 7, 7 + e], "b": [176, 0, 0, 0, 569, 0]}), 2
+    )
     solution = solve(problem)
     assert solution.is_optimal
     assert float(certify(solution).bound) == pytest.approx(solution.objective, rel=1e-9)

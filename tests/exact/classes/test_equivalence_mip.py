@@ -43,6 +43,7 @@ from anonymip.objectives.language.record import Record
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverResult
 from tests.brute_force import Column
+from tests.by_hand import table_of
 from tests.exact.classes.test_formulations import assert_proves_the_optimum
 from tests.hard_losses import FALLING
 from tests.random_problems import LOSSES, Case, cases, groups_of, numeric_columns
@@ -402,8 +403,7 @@ def _variance(members: Any) -> Any:
 
 def test_a_loss_that_single_records_have_not() -> None:
     """A solver's result is judged by the losses of classes there are."""
-    frame = pd.DataFrame({"a": [3, 39, 7, 0, 21, 9, 33, 17, 12]})
-    problem = Problem(Microdata(frame, (Attribute("a"),)), 3, objective=_variance)
+    problem = Problem(table_of({"a": [3, 39, 7, 0, 21, 9, 33, 17, 12]}), 3, objective=_variance)
     found = equivalence_mip(problem, warm_start="none")
     assert found.is_optimal
     assert sorted(found.sizes) == [3, 3, 3]

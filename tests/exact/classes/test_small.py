@@ -50,6 +50,7 @@ from anonymip.exact.classes.set_search import SmallRules, SmallWork, new_small_w
 from anonymip.exact.classes.small import solve_small
 from tests import profiles
 from tests.brute_force import Column
+from tests.by_hand import table_of, with_illness
 from tests.hard_losses import FALLING, PRODUCT, SWINGING
 from tests.random_problems import Case, cases, groups_of, larger_microdata, microdata, ruled_cases
 
@@ -152,8 +153,7 @@ def random_window(rng: np.random.Generator) -> Problem:
     objective = WeightedLoss() if rng.random() < 0.5 else None
     diversity = None
     if rng.random() < 0.25 and n <= 10:
-        frame = data.frame.assign(sensitive=rng.permutation(np.arange(n) % 3))
-        data = Microdata(frame, data.attributes, sensitive=("sensitive",))
+        data = with_illness(data, rng.permutation(np.arange(n) % 3))
         diversity = Diversity(l=float(rng.choice([1.0, 1.5, 2.0])), distinct=2)
     problem = Problem(data, k, diversity=diversity)
     return problem if objective is None else problem.replace(objective=objective)
@@ -230,10 +230,8 @@ def test_one_workspace_serves_all_windows(worst: bool) -> None:
 
 def test_too_few_rows_are_infeasible() -> None:
     """Fewer than k rows, and rows that lack the diversity as a whole."""
-    data = larger_microdata(8, 12)
-    frame = data.frame.assign(sensitive=["x"] * 6 + ["y"] * 6)
-    diverse = Microdata(frame, data.attributes, sensitive=("sensitive",))
-    kernel = kernel_of(Problem(diverse, 3, diversity=Diversity(distinct=2)))
+    data = with_illness(larger_microdata(8, 12), ["x"] * 6 + ["y"] * 6)
+    kernel = kernel_of(Problem(data, 3, diversity=Diversity(distinct=2)))
     assert kernel.solve(np.array([0, 7])) == INFEASIBLE
     assert kernel.solve(np.arange(6)) == INFEASIBLE
     assert kernel.solve(np.array([0, 1, 7])) == PROVEN
@@ -256,9 +254,7 @@ def test_losses_far_below_the_costliest_set_are_told_apart() -> None:
     """Duals that come down from large ones are rounded: what that hides is searched through."""
     column = Column(tuple(1e6 + 1e-9 * above for above in (5, 5, 6, 7, 3, 3, 2)), domain=(0.0, 2e6))
     apart = Column((1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0), domain=(0.0, 2.0))
-    sensitive = ("2", "2", "asthma", "10", "10", "2", "10")
-    data = microdata([column, apart])
-    data = Microdata(data.frame.assign(s=sensitive), data.attributes, sensitive=("s",))
+    data = microdata([column, apart], [("2", "2", "asthma", "10", "10", "2", "10")])
     problem = Problem(data, 2, diversity=Diversity(l=1.5))
     result = solve_small(problem)
     assert result.proven
@@ -326,8 +322,7 @@ def test_a_spent_budget_keeps_the_first_release() -> None:
 def test_refuses_what_it_does_not_solve() -> None:
     """Covers are no partitions, nothing keeps t, and no search looks at less than one node."""
     problem = Problem(census(9, 3), 3)
-    sensitive = pd.DataFrame({"a": [0.0, 0.0, 1.0, 1.0], "s": ["x", "x", "y", "y"]})
-    data = Microdata(sensitive, (Attribute("a", "numeric"),), sensitive=("s",))
+    data = table_of({"a": [0.0, 0.0, 1.0, 1.0], "s": ["x", "x", "y", "y"]}, "s")
     with pytest.raises(InputError, match=r"cannot keep the diversity t = 0\.1"):
         solve_small(Problem(data, 2, diversity=Diversity(t=0.1)))
     with pytest.raises(InputError, match="freeform"):
@@ -350,9 +345,8 @@ def test_losses_below_zero_without_duals() -> None:
     Without time for a linear program the sets have no duals, and with huge losses no solver has.
     """
     rng = np.random.default_rng(3)
-    frame = pd.DataFrame({f"a{j}": rng.integers(0, 40, 11) for j in range(2)})
     problem = Problem(
-        Microdata(frame, (Attribute("a0"), Attribute("a1"))), 2, objective=_below_zero
+        table_of({f"a{j}": rng.integers(0, 40, 11) for j in range(2)}), 2, objective=_below_zero
     )
     best = solve_small(problem)
     assert best.proven
@@ -374,7 +368,7 @@ def test_what_is_not_looked_for_is_not_proven() -> None:
         size, bits = ids.shape[1], (1 << ids).sum(axis=1)
         return weights[ids].sum(axis=1) + size + 0.25e-7 * extra[bits] * size + 5.0 * (size > 2)
 
-    data = Microdata(pd.DataFrame({"a": np.arange(6)}), (Attribute("a"),))
+    data = table_of({"a": np.arange(6)})
     found = solve_small(Problem(data, 2, objective=cancelling))
     assert found.bound is not None
     assert found.bound <= 6.0 < found.objective

@@ -29,6 +29,7 @@ from anonymip.exact.classes.small import solve_small
 from anonymip.exact.freeform.freeform_mip import freeform_mip
 from anonymip.exact.trust import TrustOfLosses
 from tests.brute_force import Column
+from tests.by_hand import table_of
 from tests.random_problems import microdata
 
 # Six values in pairs far apart, in a declared domain so wide that all losses are tiny.
@@ -154,8 +155,7 @@ def test_tight_clusters_in_a_wide_column_are_solved() -> None:
     ]
     places = [20.001, 20.003, 20.002, 20.007, 20.004]
     places += [9000.002, 9000.004, 9000.001, 9000.009, 9000.003]
-    frame = pd.DataFrame({"time": times, "place": places})
-    problem = Problem(Microdata(frame, (Attribute("time"), Attribute("place"))), 2)
+    problem = Problem(table_of({"time": times, "place": places}), 2)
     for solver in ("highs", "cbc"):
         found = solve(problem, "equivalence-mip", solver=solver)
         assert found.objective <= 5e-6
@@ -166,8 +166,7 @@ def test_tight_clusters_in_a_wide_column_are_solved() -> None:
 def test_options_of_the_solver_itself_prove_nothing() -> None:
     """An option that makes a solver stop early must not make its answer a proof."""
     rng = np.random.default_rng(1)
-    frame = pd.DataFrame({"a": rng.integers(0, 50, 10), "b": rng.integers(0, 50, 10)})
-    problem = Problem(Microdata(frame, (Attribute("a"), Attribute("b"))), 3)
+    problem = Problem(table_of({"a": rng.integers(0, 50, 10), "b": rng.integers(0, 50, 10)}), 3)
     proven = solve(problem, "equivalence-mip")
     assert proven.is_optimal
     for solver, own in (("cbc", {"increment": "5"}), ("highs", {"objective_bound": 1.0})):
@@ -193,9 +192,8 @@ def test_a_model_too_slow_to_build_leaves_the_start() -> None:
 
 def test_curved_losses_count_in_the_size_of_a_model() -> None:
     """Binaries that choose among ranges are counted before they fill the memory."""
-    frame = pd.DataFrame({"a": np.arange(400.0) ** 2})
     curved = objective(lambda r: r.width["a"] ** 2)
-    problem = Problem(Microdata(frame, (Attribute("a"),)), 2, objective=curved)
+    problem = Problem(table_of({"a": np.arange(400.0) ** 2}), 2, objective=curved)
     with pytest.raises(InputError, match="constraints and choices"):
         build(problem)
 

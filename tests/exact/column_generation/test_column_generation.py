@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from anonymip import (
     GCP,
     SSE,
-    Attribute,
     Bottleneck,
     Budget,
     Diversity,
@@ -48,6 +47,7 @@ from anonymip.runtime.budget import Progress
 from anonymip.status import Stopped
 from tests import profiles
 from tests.brute_force import Column
+from tests.by_hand import table_of
 from tests.hard_losses import FALLING, PRODUCT, SWINGING
 from tests.member_losses import MemberCase, member_cases
 from tests.random_problems import (
@@ -115,8 +115,7 @@ def test_covers_keep_limits(case: Case) -> None:
 
 def test_diversity_may_need_larger_classes() -> None:
     """Half of every class is a: of aaabbb with k = 3 no two classes can be made, but one of 2k."""
-    frame = pd.DataFrame({"a": [1, 2, 3, 7, 8, 9], "s": list("aaabbb")})
-    data = Microdata(frame, (Attribute("a"),), sensitive=("s",))
+    data = table_of({"a": [1, 2, 3, 7, 8, 9], "s": list("aaabbb")}, "s")
     solution = column_generation(Problem(data, 3, diversity=Diversity(l=2)))
     assert solution.is_optimal
     assert solution.sizes.tolist() == [6]
@@ -171,7 +170,7 @@ def test_heavy_tails_hide_no_optimum(n: int, most: int) -> None:
     """What a table is spread over blurs the differences that a solver sees; branches see them."""
     draw = np.random.default_rng(n)
     numbers = {"x": draw.integers(0, 10, n), "y": draw.choice([0, 0, 1, most], n)}
-    data = Microdata(pd.DataFrame(numbers), (Attribute("x"), Attribute("y")))
+    data = table_of(numbers)
     assert column_generation(Problem(data, k=3, objective=SSE("none"))).is_optimal
 
 
@@ -184,7 +183,7 @@ def test_columns_that_duals_undercut_by_rounding_hold_nothing_up() -> None:
         "b": np.round(draw.lognormal(2, 2, 15), 1),
         "c": draw.integers(0, 1000, 15),
     }
-    data = Microdata(pd.DataFrame(numbers), tuple(map(Attribute, "abc")))
+    data = table_of(numbers)
     assert column_generation(Problem(data, 8, objective=SSE("none"))).is_optimal
 
 
@@ -192,7 +191,7 @@ def test_a_dear_suppression_hides_no_optimum() -> None:
     """What no cheaper release can pay for is no column beside those of a small loss."""
     draw = np.random.default_rng(61)
     numbers = {"a": draw.choice([0, 0, 1, 40], 24), "b": np.round(draw.lognormal(2, 2, 24), 1)}
-    data = Microdata(pd.DataFrame(numbers), (Attribute("a"), Attribute("b")))
+    data = table_of(numbers)
     recoding = EquivalenceClasses(suppression_price=1e5)
     assert column_generation(Problem(data, 4, recoding, SSE())).is_optimal
 
@@ -203,7 +202,7 @@ def test_squared_errors_of_more_records_take_cuts_and_dives(
     """Of tables beyond the few that heuristics leave alone, a proof ends with the optimum."""
     monkeypatch.setattr(proving, "CUTTING", replace(proving.CUTTING, few=-1))
     points = np.random.default_rng(2).lognormal(size=(75, 3))
-    data = Microdata(pd.DataFrame(points, columns=["a", "b", "c"]), tuple(map(Attribute, "abc")))
+    data = table_of(pd.DataFrame(points, columns=["a", "b", "c"]))
     problem = Problem(data, 3, objective=SSE())
     solution = column_generation(problem)
     assert solution.is_optimal
@@ -435,7 +434,7 @@ def test_losses_below_the_tolerances_are_compared_exactly(seed: int) -> None:
     """Two clusters a billion apart: what their classes lose is too little for a linear program."""
     rng = np.random.default_rng(seed)
     values = rng.choice([0.0, 1e9], 12) + rng.integers(0, 40, 12) / 8
-    problem = Problem(Microdata(pd.DataFrame({"x": values}), (Attribute("x"),)), 3)
+    problem = Problem(table_of({"x": values}), 3)
     solution = column_generation(problem)
     assert solution.objective == pytest.approx(equivalence_mip(problem).objective)
     assert solution.is_optimal

@@ -6,13 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csc_array, hstack, identity, vstack
 
-from anonymip import Attribute, Microdata, Problem, Suppressions, census
+from anonymip import Problem, Suppressions, census
 from anonymip.enumeration.cluster_sets import Columns
 from anonymip.enumeration.pricing import PricedColumns
 from anonymip.exact.column_generation.column_generation import column_generation
@@ -30,6 +29,7 @@ from anonymip.exact.set_partitioning.restricted_master import KnownColumns, Mult
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.solvers.linear_programs import solve_linear_program
+from tests.by_hand import table_of
 from tests.profiles import tried
 from tests.random_problems import LOSSES, cases
 
@@ -125,10 +125,7 @@ def assert_reduced_costs_add_to_the_value(
 
 def test_duals_that_are_repaired_a_lot_exclude_no_optimum() -> None:
     """Beside costs of 1e9 a solver's duals are far from feasible: what they exclude is less."""
-    table = Microdata(
-        pd.DataFrame({"a": [1.0, 0.3, 0.1, 1.0, 0.11, 0.7, 0.3], "b": list("cccc===")}),
-        (Attribute("a", "numeric"), Attribute("b", "categorical")),
-    )
+    table = table_of({"a": [1.0, 0.3, 0.1, 1.0, 0.11, 0.7, 0.3], "b": list("cccc===")})
     costs = Suppressions({"a": 1.0, "b": 1e9})
     found = column_generation(Problem(table, 2, objective=costs))
     assert found.objective == 5.0

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyomo.environ as pyo
 import pytest
 from hypothesis import given, settings
@@ -16,11 +15,9 @@ from hypothesis import strategies as st
 
 from anonymip import (
     SSE,
-    Attribute,
     Budget,
     InputError,
     InvalidAssignment,
-    Microdata,
     NoSolution,
     Problem,
     Solution,
@@ -38,6 +35,7 @@ from anonymip.exact.trust import is_too_fine
 from anonymip.recodings import KK, Freeform, KConcealment, KOne, OneK
 from anonymip.status import Stopped
 from tests.brute_force import Column
+from tests.by_hand import table_of
 from tests.cover_brute_force import (
     concealment_optimum,
     one_sided_optimum,
@@ -325,7 +323,7 @@ def nearest_to_ten(members: Any) -> Any:
 def test_losses_of_members_equal_brute_force(loss: Any, k: int, seed: int) -> None:
     """Sets of every size are compared, since larger ones may lose less; the optimum is proven."""
     values = np.random.default_rng(seed).integers(0, 7, 5)
-    data = Microdata(pd.DataFrame({"a": values}), (Attribute("a"),))
+    data = table_of({"a": values})
     problem = Problem(data, k, Freeform(), objective=loss)
 
     def cost(one: tuple[int, ...]) -> float:

@@ -34,6 +34,7 @@ from anonymip.methods.best_bound import best_bound
 from anonymip.models import set_start
 from anonymip.recodings import Freeform
 from tests.brute_force import starred
+from tests.by_hand import by_cover
 from tests.cover_brute_force import reciprocal_covers, regular_optimum
 from tests.random_problems import Case, cases, ruled_cases
 
@@ -282,14 +283,14 @@ def test_covers_with_empty_sets_are_checked() -> None:
     """A suppressed record lies in no set, and no more are suppressed than may be."""
     problem = Problem(table(0, 5), 2, Freeform(most_suppressed=1))
     ring = [[0, 1], [1, 2], [2, 3], [0, 3], []]
-    assert Solution.of(problem, Cover.of(ring), method="by hand").assignment.suppressed == 1
+    assert by_cover(problem, ring).assignment.suppressed == 1
     needed = Cover.of([[0, 4], [1, 2], [2, 3], [0, 3], []])
     with pytest.raises(InvalidAssignment, match="lies in 1 sets where 2 are needed"):
         Solution.of(problem, needed, method="by hand")
     with pytest.raises(InvalidAssignment, match="2 suppressed records, and 1 may be"):
-        Solution.of(problem, Cover.of([[0, 1], [1, 2], [0, 2], [], []]), method="by hand")
+        by_cover(problem, [[0, 1], [1, 2], [0, 2], [], []])
     with pytest.raises(InvalidAssignment, match="does not lie in its own set"):
-        Solution.of(problem.replace(recoding=Freeform()), Cover.of(ring), method="by hand")
+        by_cover(problem.replace(recoding=Freeform()), ring)
 
 
 @pytest.mark.thorough

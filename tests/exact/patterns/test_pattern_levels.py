@@ -16,7 +16,6 @@ from anonymip import (
     GCP,
     Apart,
     Attribute,
-    Classes,
     Diversity,
     Hierarchy,
     HierarchyLoss,
@@ -28,7 +27,6 @@ from anonymip import (
     PatternGuided,
     PatternLevels,
     Problem,
-    Solution,
     Suppressions,
     UnsupportedObjective,
     load_instance,
@@ -38,6 +36,7 @@ from anonymip import (
     solve,
     verify,
 )
+from tests.by_hand import by_classes, table_of
 
 #: Labels of the towns by level; groups of one size, paths of one length.
 TOWNS = {
@@ -241,7 +240,7 @@ def test_what_is_refused() -> None:
         solve(Problem(towns, 2, PatternLevels()), "pattern-levels")
     strict = Problem(table(rows), 2, PatternLevels(Mask(never=("age",))))
     with pytest.raises(InvalidAssignment, match="under no pattern of the mask"):
-        Solution.of(strict, Classes([0, 0, 1, 1]), method="by hand")  # type: ignore[arg-type]
+        by_classes(strict, [0, 0, 1, 1])  # type: ignore[arg-type]
 
 
 @objective
@@ -268,11 +267,10 @@ def test_a_loss_of_ones_own_on_hierarchies() -> None:
 
 def test_tables_without_hierarchies() -> None:
     """Then levels are stars, and no row is of stars only: it would count as suppressed."""
-    frame = pd.DataFrame({"age": [1, 1, 2, 3], "sex": list("FFMM")})
-    data = Microdata(frame, (Attribute("age"), Attribute("sex", "categorical")))
+    data = table_of({"age": [1, 1, 2, 3], "sex": list("FFMM")})
     solution = solve(Problem(data, 2, PatternLevels()))
     assert (solution.objective, solution.suppressed) == (2, 0)
     assert publish(solution).verify().ok
-    apart = Microdata(pd.DataFrame({"age": [1, 2]}), (Attribute("age"),))
+    apart = table_of({"age": [1, 2]})
     with pytest.raises((InputError, NoSolution)):
         solve(Problem(apart, 2, PatternLevels()))

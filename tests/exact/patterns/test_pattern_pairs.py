@@ -11,12 +11,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anonymip import (
-    Attribute,
     Budget,
     Diversity,
     InputError,
     Mask,
-    Microdata,
     NoSolution,
     PatternGuided,
     Problem,
@@ -30,6 +28,7 @@ from anonymip.exact.patterns.pattern_pairs import (
     pattern_pairs,
     small_groups_within,
 )
+from tests.by_hand import table_of
 from tests.random_patterns import PatternCase, pattern_cases
 
 
@@ -162,10 +161,7 @@ def test_without_time_the_start_is_kept() -> None:
 def test_a_solver_is_not_trusted_beyond_its_tolerances() -> None:
     """One column that is a million times dearer than the others hides what they cost."""
     rows = ["uzxx", "vzyx", "uxyy", "vyzz", "vxyz", "uxyx", "vyzz", "vyyx"]
-    data = Microdata(
-        pd.DataFrame([list(row) for row in rows], columns=list("abcd")),
-        tuple(Attribute(name, "categorical") for name in "abcd"),
-    )
+    data = table_of(pd.DataFrame([list(row) for row in rows], columns=list("abcd")))
     for cost in (1e3, 1e6):
         problem = Problem(data, 2, PatternGuided(), Suppressions({"a": cost}))
         found = solve(problem, "pattern-pairs")
@@ -177,10 +173,7 @@ def test_a_solver_is_not_trusted_beyond_its_tolerances() -> None:
 
 def test_a_record_that_no_pattern_gives_a_companion_is_named() -> None:
     """Nobody has to guess why there is no release."""
-    data = Microdata(
-        pd.DataFrame({"a": ["y", "x"], "b": ["x", "x"]}),
-        (Attribute("a", "categorical"), Attribute("b", "categorical")),
-    )
+    data = table_of({"a": ["y", "x"], "b": ["x", "x"]})
     problem = Problem(data, 2, PatternGuided(Mask(patterns=(("b",),))))
     with pytest.raises(NoSolution, match="record 0"):
         solve(problem, "pattern-pairs")

@@ -18,7 +18,6 @@ from anonymip import (
     PatternGuided,
     Patterns,
     Problem,
-    Solution,
     SolverError,
     Stopped,
     Suppressions,
@@ -40,6 +39,7 @@ from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverResult, availability
 from tests.bounds.patterns.pattern_references import hard_pattern_problem, lettered
+from tests.by_hand import by_patterns
 from tests.random_patterns import PatternCase, pattern_cases
 
 
@@ -155,7 +155,7 @@ def test_without_time_the_start_and_an_argument_are_returned() -> None:
     """The bound is that of the row bound at least; nothing is called optimal."""
     problem = hard_pattern_problem()
     stars = problem.recoding.stars(problem)  # type: ignore[attr-defined]
-    start = Solution.of(problem, Patterns(np.full(problem.n, len(stars) - 1)), method="given")
+    start = by_patterns(problem, np.full(problem.n, len(stars) - 1))
     budget = Budget()
     budget.interrupt()
     found = prove(problem, Mip(budget=budget), start)
@@ -211,7 +211,7 @@ def test_a_start_contradicts_that_no_release_exists() -> None:
     """The solver errs."""
     problem = hard_pattern_problem()
     stars = problem.recoding.stars(problem)  # type: ignore[attr-defined]
-    start = Solution.of(problem, Patterns(np.full(problem.n, len(stars) - 1)), method="given")
+    start = by_patterns(problem, np.full(problem.n, len(stars) - 1))
 
     def infeasible(component: pattern_components.PatternComponent, *_: object) -> str:
         component.lower = np.inf

@@ -5,18 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import (
-    Attribute,
     Budget,
     Classes,
-    Diversity,
     InputError,
-    Microdata,
     Problem,
     Progress,
     census,
@@ -26,6 +22,7 @@ from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.segments import solve_boundaries
 from anonymip.exact.split_carry.split_carry import ChainRun, run_chain, split_carry
 from anonymip.orders.orders import find_order
+from tests.by_hand import diverse, table_of
 from tests.random_problems import Case, cases, groups_of, ruled_cases
 
 
@@ -84,8 +81,7 @@ def people() -> Problem:
 
 def test_the_boundary_joins_what_the_cut_separated() -> None:
     """Two pairs in the order 0 9 | 0 9: each segment by itself loses all."""
-    table = pd.DataFrame({"age": [0.0, 9.0, 0.0, 9.0]})
-    problem = Problem(Microdata(table, (Attribute("age", domain=(0, 9)),)), 2)
+    problem = Problem(table_of({"age": [0.0, 9.0, 0.0, 9.0]}), 2)
     labels = np.array([0, 0, 1, 1])
     joined, _, gained = solve_boundaries(
         problem, np.arange(4), labels, [2], most=4, budget=Budget()
@@ -140,15 +136,13 @@ def test_processes_give_what_threads_give(people: Problem) -> None:
 
 def test_a_stretch_that_lacks_the_diversity() -> None:
     """All of one disease in a segment: its records find classes elsewhere in the end."""
-    base = census(60, 2, seed=3)
-    problem = Problem(base, 2)
+    problem = Problem(census(60, 2, seed=3), 2)
     order = find_order(problem, "variance", Budget())
     disease = np.empty(60, dtype=object)
     disease[order] = ["flu"] * 30 + ["gout"] * 30
-    data = Microdata(base.frame.assign(disease=disease), base.attributes, sensitive=("disease",))
-    diverse = Problem(data, 2, diversity=Diversity(distinct=2))
+    ruled = diverse(problem, disease, distinct=2)
     for subsolver in ("exact", "set-partition"):
-        solution = split_carry(diverse, chains=2, subsolver=subsolver)
+        solution = split_carry(ruled, chains=2, subsolver=subsolver)
         assert solution.assignment.sizes.min() >= 2
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,10 +14,8 @@ from hypothesis import strategies as st
 import anonymip
 from anonymip import (
     SSE,
-    Attribute,
     Budget,
     Classes,
-    Diversity,
     InputError,
     Microdata,
     NoSolution,
@@ -34,6 +31,7 @@ from anonymip.exact.split_carry.split_carry import ChainRun, run_chain, split_ca
 from anonymip.exact.split_carry.state import CARRIED, Link, add_link, links_of, new_chain
 from anonymip.orders.orders import find_order
 from anonymip.runtime.compilation import CompilationStopped
+from tests.by_hand import diverse, table_of
 from tests.hard_losses import PRODUCT, SWINGING
 from tests.random_problems import Case, cases, ruled_cases
 
@@ -238,8 +236,7 @@ def test_losses_without_tables(loss: Any) -> None:
 
 def test_identical_rows_do_not_pile_up() -> None:
     """10,000 identical records: every window has its 9 new rows and 3 carried over."""
-    frame = pd.DataFrame({"a": [1] * 10_000, "b": ["x"] * 10_000})
-    problem = Problem(Microdata(frame, (Attribute("a"), Attribute("b", "categorical"))), 3)
+    problem = Problem(table_of({"a": [1] * 10_000, "b": ["x"] * 10_000}), 3)
     found = run(problem)
     assert {link.size for link in found.links[1:-1]} == {12}
     assert found.solution.objective == 0
@@ -289,18 +286,12 @@ def test_windows_of_one_size() -> None:
 
 def test_a_window_without_diversity_takes_in_more_records() -> None:
     """Sensitive values that change along the order: windows grow until both kinds are there."""
-    values = ["x"] * 12 + ["y"] * 12
-    frame = pd.DataFrame({"a": range(24), "s": values})
-    data = Microdata(frame, (Attribute("a"),), sensitive=("s",))
-    problem = Problem(data, 2, diversity=Diversity(l=2))
+    plain = Problem(table_of({"a": range(24)}), 2)
+    problem = diverse(plain, ["x"] * 12 + ["y"] * 12)
     for compiled in (True, False):
         found = run(problem, S=2, compiled=compiled)
         assert found.solution.assignment.count <= 12  # type: ignore[union-attr]
-    mixed = Problem(
-        Microdata(frame.assign(s=["x", "y"] * 12), (Attribute("a"),), sensitive=("s",)),
-        2,
-        diversity=Diversity(l=2),
-    )
+    mixed = diverse(plain, ["x", "y"] * 12)
     assert run(mixed, S=2).solution.objective == run(mixed, S=2, compiled=False).solution.objective
 
 

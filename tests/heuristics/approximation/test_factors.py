@@ -26,6 +26,7 @@ from anonymip.heuristics.approximation.forest import forest
 from anonymip.heuristics.approximation.guarantees import is_binary, loss_obstacle
 from anonymip.heuristics.approximation.two_factor import two_factor
 from tests.brute_force import Column, hierarchy_loss, optimum
+from tests.by_hand import table_of
 from tests.profiles import tried
 from tests.random_problems import Case, cases, groups_of, ruled_cases
 
@@ -97,9 +98,8 @@ def test_a_table_of_too_many_rows_is_refused_before_the_work(
 ) -> None:
     """The nearest of all rows alone take minutes."""
     monkeypatch.delattr("anonymip.heuristics.approximation.edge_cover.nearest_rows")
-    frame = pd.DataFrame({"a": np.arange(50_001)})
     with pytest.raises(InputError, match="50001 distinct rows"):
-        edge_cover(Problem(Microdata(frame, (Attribute("a"),)), 2))
+        edge_cover(Problem(table_of({"a": np.arange(50_001)}), 2))
 
 
 #: Each with the size of the classes that it is for.
@@ -154,9 +154,7 @@ def test_two_factors_on_random_tables(letters: int) -> None:
 
 def test_second_neighbours_bound_what_pairs_of_equal_records_hide() -> None:
     """Cycles go through equal records for nothing, but no class has two records."""
-    ages = Microdata(
-        pd.DataFrame({"age": [0, 0, 1, 1, 2, 2, 3, 3]}), (Attribute("age", "numeric"),)
-    )
+    ages = table_of({"age": [0, 0, 1, 1, 2, 2, 3, 3]})
     solution = two_factor(Problem(ages, 3))
     assert solution.bound is not None
     assert solution.bound.method == "second nearest neighbours"

@@ -27,6 +27,7 @@ from anonymip import (
 from anonymip.heuristics.approximation.forest import cut_trees, forest, grow_forest, largest_part
 from anonymip.heuristics.approximation.guarantees import cell_costs, factor_obstacle, is_binary
 from anonymip.heuristics.approximation.nearest_rows import nearest_rows
+from tests.by_hand import table_of
 from tests.hard_losses import FALLING, PRODUCT
 from tests.random_problems import Case, cases, groups_of, ruled_cases, tables
 
@@ -83,7 +84,7 @@ def test_a_limit_of_cheap_suppression_has_no_factor(
 
     The factor holds where no price is below what all lose alike, or any number may be suppressed.
     """
-    data = Microdata(pd.DataFrame({"a": [0] * 20 + [1] * 4}), (Attribute("a"),))
+    data = table_of({"a": [0] * 20 + [1] * 4})
     recoding = EquivalenceClasses(True, most_suppressed=most, suppression_price=price)
     problem = Problem(data, 5, recoding)
     solution = forest(problem)
@@ -105,7 +106,7 @@ def test_suppression_that_is_rewarded_has_no_factor(most: int | None) -> None:
     def rewarded(record: Any) -> Any:
         return record.spread["a"] - 2.0 * record.suppressed["a"]
 
-    data = Microdata(pd.DataFrame({"a": [0.0, 0.0, 1.0, 1.0]}), (Attribute("a"),))
+    data = table_of({"a": [0.0, 0.0, 1.0, 1.0]})
     recoding = EquivalenceClasses(True, most_suppressed=most)
     problem = Problem(data, 2, recoding, objective(rewarded))
     solution = forest(problem)

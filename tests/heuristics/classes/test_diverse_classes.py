@@ -7,17 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from anonymip import (
-    Attribute,
     Budget,
     Classes,
     Diversity,
     InputError,
-    Microdata,
     NoSolution,
     Problem,
     Stopped,
@@ -25,6 +22,7 @@ from anonymip import (
 )
 from anonymip.heuristics.classes.anatomy import anatomy
 from anonymip.heuristics.classes.hilbert_diversity import hilbert_diversity
+from tests.by_hand import table_of
 from tests.random_problems import Case, ruled_cases
 
 METHODS = (anatomy, hilbert_diversity)
@@ -32,9 +30,7 @@ METHODS = (anatomy, hilbert_diversity)
 
 def problem_of(ages: list[int], values: str, k: int, diversity: Diversity | None) -> Problem:
     """Return a problem with one attribute and one sensitive column."""
-    frame = pd.DataFrame({"age": ages, "ill": list(values)})
-    data = Microdata(frame, (Attribute("age"),), sensitive=("ill",))
-    return Problem(data, k, diversity=diversity)
+    return Problem(table_of({"age": ages, "ill": list(values)}, "ill"), k, diversity=diversity)
 
 
 def groups(solution: Any) -> list[list[int]]:
@@ -120,14 +116,14 @@ def test_distinct_values_are_enough() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_units_are_counted_beside_a_diversity_and_are_none(method: Any) -> None:
     """Persons of two rows each: l = 2 asks for two values, k for three persons; k alone is none."""
-    persons = np.arange(24) // 2
-    frame = pd.DataFrame({"age": range(24), "ill": list("xyyx") * 6, "person": persons})
-    data = Microdata(frame, (Attribute("age"),), sensitive=("ill",), unit="person")
+    persons, ill = np.arange(24) // 2, list("xyyx") * 6
+    data = table_of({"age": range(24), "ill": ill}, "ill")
+    data = replace(data, frame=data.frame.assign(person=persons), unit="person")
     problem = Problem(data, 3, diversity=Diversity(2))
     for found in (method(problem), solve(problem, method.__name__.replace("_", "-"))):
         for group in groups(found):
-            assert len(set(frame["person"][group])) >= 3
-            assert 2 * max(Counter(frame["ill"][group]).values()) <= len(group)
+            assert len(set(persons[group])) >= 3
+            assert 2 * max(Counter(ill[i] for i in group).values()) <= len(group)
     with pytest.raises(InputError, match="no diversity is asked for"):
         method(problem.replace(diversity=None))
 

@@ -7,16 +7,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anonymip import (
     SSE,
-    Attribute,
     Budget,
-    Diversity,
     Freeform,
     InputError,
     Microdata,
@@ -39,6 +36,7 @@ from anonymip.heuristics.local_search.starts import kept_of, with_the_rest
 from anonymip.runtime import stepping
 from anonymip.solving import _solved_program
 from tests import profiles
+from tests.by_hand import diverse, table_of
 from tests.random_problems import larger_problems
 
 BEST = {"from_method": "best"}
@@ -180,7 +178,7 @@ def test_loses_less_than_the_other_start(k: int) -> None:
 def test_rows_that_repeat_are_published_exactly() -> None:
     """Types of k rows and more are classes of their own, and who is in none joins the nearest."""
     values = [1] * 4 + [5] * 3 + [6]
-    data = Microdata(pd.DataFrame({"a": values}), (Attribute("a", "numeric"),))
+    data = table_of({"a": values})
     labels = diving(Problem(data, 3)).assignment.labels.tolist()  # type: ignore[union-attr]
     assert labels == [labels[0]] * 4 + [labels[4]] * 4
     assert labels[0] != labels[4]
@@ -188,15 +186,14 @@ def test_rows_that_repeat_are_published_exactly() -> None:
 
 def test_what_it_cannot_do_is_refused() -> None:
     """Diversity, losses that are not monotone and covers need another start."""
-    data = census(40, 3, seed=1)
-    diverse = Microdata(data.frame.assign(s=[*"ab"] * 20), data.attributes, sensitive=("s",))
-    for problem in (
-        Problem(diverse, 3, diversity=Diversity(l=2)),
-        Problem(data, 3, objective=SSE()),
-        Problem(data, 3, recoding=Freeform()),
+    problem = Problem(census(40, 3, seed=1), 3)
+    for refused in (
+        diverse(problem, [*"ab"] * 20),
+        problem.replace(objective=SSE()),
+        problem.replace(recoding=Freeform()),
     ):
         with pytest.raises(InputError, match="diving makes classes"):
-            diving(problem)
+            diving(refused)
 
 
 def test_an_end_of_time_leaves_no_classes(monkeypatch: pytest.MonkeyPatch) -> None:

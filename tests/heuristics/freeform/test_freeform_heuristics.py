@@ -20,10 +20,8 @@ from anonymip import (
     SSE,
     Bottleneck,
     Budget,
-    Diversity,
     Freeform,
     InputError,
-    Microdata,
     NoSolution,
     Problem,
     Solution,
@@ -38,6 +36,7 @@ from anonymip.heuristics.freeform.rounds.rounds import Rounds
 from anonymip.heuristics.freeform.set_growth import FreeformNumbers, fill_losses, increase, rebuild
 from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 from tests.brute_force import Column, Rules
+from tests.by_hand import diverse
 from tests.freeform_references import (
     cheapest_round,
     greedy_by_originals,
@@ -385,10 +384,8 @@ def test_what_is_refused(people: Problem, label: str, monkeypatch: pytest.Monkey
     """Other recodings and diversities are refused with what to use instead."""
     with pytest.raises(InputError, match="recoding='freeform'"):
         EVERY[label](Problem(people.microdata, 3))
-    frame = people.microdata.frame.assign(illness=["flu", "cold", "cough"] * 50)
-    ill = Microdata(frame, people.microdata.attributes, sensitive=("illness",))
     with pytest.raises(InputError, match=r"diversity.*ring or freeform-mip"):
-        EVERY[label](Problem(ill, 3, Freeform(), diversity=Diversity(l=2)))
+        EVERY[label](diverse(people, ["flu", "cold", "cough"] * 50))
 
 
 def test_what_single_methods_refuse(people: Problem, monkeypatch: pytest.MonkeyPatch) -> None:

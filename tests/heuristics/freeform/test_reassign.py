@@ -18,7 +18,6 @@ from anonymip import (
     Diversity,
     InputError,
     InvalidAssignment,
-    Microdata,
     Problem,
     Stopped,
     UnsupportedObjective,
@@ -30,6 +29,7 @@ from anonymip.heuristics.freeform.ring import ring
 from anonymip.heuristics.freeform.set_growth import FreeformNumbers
 from anonymip.recodings import Cap, Freeform
 from tests.brute_force import Column
+from tests.by_hand import with_illness
 from tests.hard_losses import PRODUCT
 from tests.random_problems import LOSSES, Case, cases, tables
 
@@ -122,9 +122,7 @@ def test_the_optimum_by_hand() -> None:
 def test_limits_and_diversity_are_kept() -> None:
     """Exchanges that break a rule are not made; others are."""
     rng = np.random.default_rng(4)
-    data = census(40, 3, seed=2)
-    frame = data.frame.assign(s=[f"s{value}" for value in rng.integers(0, 4, 40)])
-    with_sensitive = Microdata(frame, data.attributes, sensitive=("s",))
+    with_sensitive = with_illness(census(40, 3, seed=2), rng.integers(0, 4, 40))
     plain = Problem(with_sensitive, 3, Freeform())
     diversity = Diversity(distinct=2)
     codes = with_sensitive.sensitive_codes
@@ -279,9 +277,7 @@ def test_tables_too_large_for_all_pairs_are_refused_at_once(
     degrees: tuple[int, ...] | None, diversity: Diversity | None
 ) -> None:
     """Before a start is made, if its sets will have one size; the remedy is to work on parts."""
-    data = census(20_001, 2, seed=0)
-    frame = data.frame.assign(s=np.arange(data.n) % 2)
-    data = Microdata(frame, data.attributes, sensitive=("s",))
+    data = with_illness(census(20_001, 2, seed=0), np.arange(20_001) % 2)
     problem = Problem(data, 3, Freeform(degrees=degrees), diversity=diversity)
     with pytest.raises(InputError, match=r"20,001 records.*'part': 1000"):
         reassign(problem, from_method="ring", budget=Budget(deadline=time.monotonic() - 1.0))

@@ -37,6 +37,7 @@ from anonymip.orders.orders import ORDERS
 from anonymip.publishing.drawing import draw_diverse
 from anonymip.recodings import Cap
 from tests.brute_force import Column
+from tests.by_hand import table_of
 from tests.random_problems import LOSSES, Case, cases, microdata
 
 RUNS: dict[str, Callable[..., Solution]] = {
@@ -292,8 +293,7 @@ def test_parts_of_one_value_are_merged_and_others_left() -> None:
     """Parts 0, 1 share a value each; together they are diverse, and the third one is on its own."""
     ages = [0] * 4 + [1] * 4 + [2] * 8
     values = [0] * 4 + [1] * 4 + [0, 1] * 4
-    frame = pd.DataFrame({"age": ages, "s": [f"v{value}" for value in values]})
-    data = Microdata(frame, (Attribute("age"),), sensitive=("s",))
+    data = table_of({"age": ages, "s": [f"v{value}" for value in values]}, "s")
     cover = nh(Problem(data, 4, Freeform(), diversity=Diversity(2))).assignment
     assert isinstance(cover, Cover)
     assert all(set(cover.of_record(record).tolist()) <= set(range(8)) for record in range(8))
@@ -306,8 +306,7 @@ def test_large_parts_made_by_merging_are_split_again() -> None:
     """Five hundred parts of one value each become one, which is cut into smaller ones."""
     ages = [at // 4 for at in range(2000)]
     values = [0 if at < 1000 else 1 for at in range(2000)]
-    frame = pd.DataFrame({"age": ages, "s": [f"v{value}" for value in values]})
-    data = Microdata(frame, (Attribute("age"),), sensitive=("s",))
+    data = table_of({"age": ages, "s": [f"v{value}" for value in values]}, "s")
     problem = Problem(data, 4, Freeform(), diversity=Diversity(2))
     solution = nh(problem)
     cover = solution.assignment

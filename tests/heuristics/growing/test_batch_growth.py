@@ -6,12 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonymip import SSE, Attribute, Cap, Diversity, InputError, Microdata, Problem, census
+from anonymip import SSE, Cap, Diversity, InputError, Problem, census
 from anonymip.heuristics.classes.greedy_search import greedy_search, grow_classes
 from anonymip.heuristics.classes.k_member import k_member
 from anonymip.heuristics.growing import batch_growth as module
@@ -21,6 +20,7 @@ from anonymip.orders.arrangement import arrange, in_type_order
 from anonymip.orders.orders import variance_order
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Column, Rules, record_loss
+from tests.by_hand import table_of, with_illness
 from tests.hard_losses import PRODUCT
 from tests.heuristics.classes.test_greedy_search import exact_tables
 from tests.random_problems import LOSSES, Case, microdata, ruled_cases
@@ -54,9 +54,8 @@ def test_compiled_classes_are_those_of_batches(data: st.DataObject) -> None:
     """Under a diversity alone both grow the same classes, of a window of candidates too."""
     columns = data.draw(exact_tables())
     n, k = len(columns[0].values), data.draw(st.integers(2, 4))
-    mixed = microdata(columns)
     ill = data.draw(st.lists(st.sampled_from("xyyz"), min_size=n, max_size=n))
-    table = Microdata(mixed.frame.assign(ill=ill), mixed.attributes, sensitive=("ill",))
+    table = with_illness(microdata(columns), ill)
     asked = data.draw(st.sampled_from([Diversity(l=2), Diversity(distinct=2)]))
     try:
         problem = Problem(table, k, diversity=asked)
@@ -76,8 +75,7 @@ def test_compiled_classes_are_those_of_batches(data: st.DataObject) -> None:
 
 def test_close_records_share_a_class_under_squared_errors() -> None:
     """Two heaps of points are two classes, whatever the order they come in."""
-    frame = pd.DataFrame({"a": [0.0, 9.0, 0.2, 9.1, 0.1, 9.3], "b": [1.0, 5.0, 1.1, 5.2, 0.9, 5.1]})
-    data = Microdata(frame, (Attribute("a", "numeric"), Attribute("b", "numeric")))
+    data = table_of({"a": [0.0, 9.0, 0.2, 9.1, 0.1, 9.3], "b": [1.0, 5.0, 1.1, 5.2, 0.9, 5.1]})
     for heuristic in (greedy_search, k_member):
         labels = heuristic(Problem(data, 3, objective=SSE())).assignment.labels
         assert labels.tolist() == [0, 1, 0, 1, 0, 1]
@@ -85,16 +83,14 @@ def test_close_records_share_a_class_under_squared_errors() -> None:
 
 def test_diverse_classes_grow_beyond_k_only_if_they_must() -> None:
     """Half of the values are x: pairs of x and another one, each with its nearest partner."""
-    frame = pd.DataFrame({"a": [0, 0, 5, 5, 9, 9], "s": list("xyxzxy")})
-    data = Microdata(frame, (Attribute("a", "numeric"),), sensitive=("s",))
+    data = table_of({"a": [0, 0, 5, 5, 9, 9], "s": list("xyxzxy")}, "s")
     solution = greedy_search(Problem(data, 2, diversity=Diversity(l=2)))
     assert solution.assignment.labels.tolist() == [0, 0, 1, 1, 2, 2]
 
 
 def test_what_is_left_stays_diverse() -> None:
     """The nearest partner y of the first z is needed by an x: the farther x is taken."""
-    frame = pd.DataFrame({"a": [0, 1, 2, 3], "s": list("zyxx")})
-    data = Microdata(frame, (Attribute("a", "numeric"),), sensitive=("s",))
+    data = table_of({"a": [0, 1, 2, 3], "s": list("zyxx")}, "s")
     solution = greedy_search(Problem(data, 2, diversity=Diversity(l=2)))
     assert sorted(solution.assignment.sizes.tolist()) == [2, 2]
     assert solution.assignment.labels[2] != solution.assignment.labels[3]
@@ -102,8 +98,7 @@ def test_what_is_left_stays_diverse() -> None:
 
 def test_capped_classes_leave_out_what_is_too_far() -> None:
     """The first record's nearest neighbours break the cap only together."""
-    frame = pd.DataFrame({"a": [0, 3, 4, 7], "b": [0, 0, 0, 0]})
-    data = Microdata(frame, (Attribute("a", "numeric"), Attribute("b", "numeric")))
+    data = table_of({"a": [0, 3, 4, 7], "b": [0, 0, 0, 0]})
     solution = greedy_search(Problem(data, 2, limits=(Cap("a", 3),)))
     assert solution.assignment.labels.tolist() == [0, 0, 1, 1]
 

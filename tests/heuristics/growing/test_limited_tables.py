@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonymip import Apart, Cap, Diversity, EquivalenceClasses, Microdata, Problem, census
+from anonymip import Apart, Cap, Diversity, EquivalenceClasses, Problem, census
 from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.local_search.current_classes import CurrentRelease
 from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.methods.selection import picked_method
 from anonymip.problem import losses_within_limits
+from tests.by_hand import with_illness
 from tests.hard_losses import FALLING
 from tests.random_problems import Case, ruled_cases
 
@@ -30,9 +30,7 @@ RULES: dict[str, dict[str, Any]] = {
 
 def _ruled(n: int, rules: str) -> Problem:
     """Return a table with a sensitive column of five values, under rules."""
-    table = census(n, 5, seed=n)
-    frame = pd.DataFrame(table.frame).assign(secret=np.arange(n) % 5)
-    return Problem(Microdata(frame, table.attributes, sensitive=("secret",)), 4, **RULES[rules])
+    return Problem(with_illness(census(n, 5, seed=n), np.arange(n) % 5), 4, **RULES[rules])
 
 
 @settings(max_examples=120)

@@ -8,13 +8,9 @@ import pytest
 
 from anonymip import (
     GCP,
-    Attribute,
     Bottleneck,
     Budget,
-    Classes,
-    Microdata,
     Problem,
-    Solution,
     census,
 )
 from anonymip.exact.classes.small import solve_small
@@ -24,12 +20,13 @@ from anonymip.heuristics.local_search.annealing import near_types
 from anonymip.heuristics.local_search.current_classes import CurrentRelease
 from anonymip.heuristics.local_search.rounds import iterate_classes
 from anonymip.recodings import EquivalenceClasses
+from tests.by_hand import by_classes, table_of
 
 
 def annealed(problem: Problem, start: np.ndarray, steps: int, seed: int = 0) -> tuple[float, str]:
     """Return the loss of what becomes of classes, which are checked, and the remark."""
     labels, _, remark = iterate_classes(problem, start, steps=steps, budget=Budget(), seed=seed)
-    return Solution.of(problem, Classes(labels), method="test").objective, remark
+    return by_classes(problem, labels).objective, remark
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -44,11 +41,11 @@ def test_small_tables_reach_the_optimum(seed: int) -> None:
 def test_it_gains_where_trials_gain_less() -> None:
     """Of numbers, where many changes of one row gain, as much work comes to less loss."""
     points = np.random.default_rng(1).random((800, 4))
-    table = Microdata(pd.DataFrame(points, columns=list("abcd")), tuple(map(Attribute, "abcd")))
+    table = table_of(pd.DataFrame(points, columns=list("abcd")))
     problem = Problem(table, 8)
     start, steps = greedy_search(problem).assignment.labels, 60_000_000
     trials, _, _ = iterate_classes(problem, start, steps=steps, budget=Budget(), seed=0, visited={})
-    alone = Solution.of(problem, Classes(trials), method="test").objective
+    alone = by_classes(problem, trials).objective
     assert annealed(problem, start, steps)[0] < 0.995 * alone
 
 

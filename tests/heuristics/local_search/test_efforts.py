@@ -12,11 +12,9 @@ import pandas as pd
 import pytest
 
 from anonymip import (
-    Attribute,
     Budget,
     Diversity,
     InputError,
-    Microdata,
     NoSolution,
     Problem,
     Solution,
@@ -31,6 +29,7 @@ from anonymip.heuristics.local_search import local_search as engine
 from anonymip.heuristics.local_search.local_search import improve, local_search
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime import budget, stepping
+from tests.by_hand import table_of
 from tests.hard_losses import PRODUCT
 from tests.profiles import thorough
 
@@ -162,8 +161,7 @@ def test_more_effort_leaves_out_no_worse_outliers(seed: int) -> None:
     """Better classes of all records may hide outliers that a lower effort leaves out."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(np.exp(2 * rng.normal(size=(90, 3))), columns=list("abc"))
-    data = Microdata(frame, tuple(map(Attribute, frame)))
-    problem = Problem(data, 8, EquivalenceClasses(most_suppressed=3))
+    problem = Problem(table_of(frame), 8, EquivalenceClasses(most_suppressed=3))
     losses = [local_search(problem, effort=effort).objective for effort in EFFORTS]
     assert losses == sorted(losses, reverse=True)
 
@@ -177,8 +175,7 @@ def test_diverse_classes_of_repeated_rows_begin_with_those_that_are_cut(
     monkeypatch.setattr(engine, "MOST_MOVED", most_moved)
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"a": rng.integers(0, 5, 400), "b": rng.integers(0, 4, 400)})
-    table = frame.assign(ill=rng.choice(list("xxyyzw"), 400))
-    data = Microdata(table, tuple(map(Attribute, frame)), sensitive=("ill",))
+    data = table_of(frame.assign(ill=rng.choice(list("xxyyzw"), 400)), "ill")
     problem = Problem(data, 2, diversity=Diversity(distinct=3))
     found = local_search(problem, from_method="best", effort="quick").objective
     cut = min(ordered_cut(problem).objective, mondrian(problem).objective)

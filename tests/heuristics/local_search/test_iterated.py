@@ -12,13 +12,9 @@ from hypothesis import strategies as st
 
 from anonymip import (
     GCP,
-    Attribute,
     Bottleneck,
     Budget,
-    Classes,
-    Microdata,
     Problem,
-    Solution,
     census,
 )
 from anonymip.exact.classes.small import solve_small
@@ -41,12 +37,13 @@ from anonymip.heuristics.local_search.iterated import ITERATED, cycles, iterated
 from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.heuristics.local_search.rounds import iterate_classes
 from anonymip.recodings import Diversity, EquivalenceClasses
+from tests.by_hand import by_classes, table_of, with_illness
 from tests.random_problems import Case, ruled_cases
 
 
 def loss_of(problem: Problem, labels: np.ndarray) -> float:
     """Return the loss of labels, which are checked."""
-    return Solution.of(problem, Classes(labels), method="test").objective
+    return by_classes(problem, labels).objective
 
 
 def iterated(
@@ -80,8 +77,7 @@ def test_never_worse_and_allowed(
     if what == "annealing of copies":
         table = table.take(np.random.default_rng(seed).integers(0, max(2, n // 3), n))
     if diversity is not None:
-        frame = table.frame.assign(ill=np.arange(n) % 4)
-        table = type(table)(frame, table.attributes, sensitive=("ill",))
+        table = with_illness(table, np.arange(n) % 4)
     recoding = EquivalenceClasses(suppression=suppression)
     loss = Bottleneck(GCP()) if what == "largest loss" else GCP()
     problem = Problem(table, min(k, n // 2), recoding, loss, diversity=diversity)
@@ -117,7 +113,7 @@ def test_small_tables_reach_the_optimum(seed: int) -> None:
 def test_fewer_classes_than_rows_allow_are_found() -> None:
     """Where all classes have k rows no move is allowed; three places of four records are best."""
     places = np.repeat([0.0, 100.0, 200.0], 4) + np.tile([0.0, 1.0, 2.0, 3.0], 3)
-    table = Microdata(pd.DataFrame({"place": places}), (Attribute("place"),))
+    table = table_of({"place": places})
     problem = Problem(table, 3)
     found = iterated(problem, np.arange(12) // 3)
     assert sorted(np.bincount(np.unique(found, return_inverse=True)[1])) == [4, 4, 4]
@@ -173,7 +169,7 @@ def test_classes_that_borrow_are_the_best(seed: int, worst: bool) -> None:
     """Five rare rows among copies of three others, which lend one each, as an exact search does."""
     random = np.random.default_rng(seed)
     rows = random.integers(0, 30, (8, 2)).repeat([4, 4, 4, 1, 1, 1, 1, 1], axis=0)
-    table = Microdata(pd.DataFrame(rows, columns=["a", "b"]), (Attribute("a"), Attribute("b")))
+    table = table_of(pd.DataFrame(rows, columns=["a", "b"]))
     problem = Problem(table, 3, objective=Bottleneck(GCP()) if worst else GCP())
     found = iterated(problem, initial(problem).assignment.labels, 500_000)
     assert loss_of(problem, found) == pytest.approx(solve_small(problem).objective)

@@ -30,6 +30,7 @@ from anonymip.orders.arrangement import OrderedByValues
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.compilation import CompilationStopped, RunInForce, handing_on, in_force
 from anonymip.status import Stopped
+from tests.by_hand import table_of
 
 
 def shuffled(problem: Problem, seed: int) -> tuple[Problem, np.ndarray]:
@@ -85,10 +86,7 @@ def test_any_table_in_another_order(
     rows: list[tuple[int, int, str]], seed: int, diverse: bool
 ) -> None:
     """With ties, copies of rows, and sensitive values that tell copies apart."""
-    frame = pd.DataFrame(rows, columns=["a", "b", "ill"])
-    data = Microdata(
-        frame, (Attribute("a", "numeric"), Attribute("b", "categorical")), sensitive=("ill",)
-    )
+    data = table_of(pd.DataFrame(rows, columns=["a", "b", "ill"]), "ill")
     problem = Problem(data, 2, diversity=Diversity(distinct=2) if diverse else None)
     try:
         first = local_search(problem)

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonymip import SSE, Attribute, Budget, Classes, Diversity, Microdata, Problem, Solution, solve
+from anonymip import SSE, Budget, Classes, Diversity, Problem, Solution, solve
 from anonymip.heuristics.local_search.squared_errors import are_squared, improve_squared_errors
 from anonymip.recodings import EquivalenceClasses
 from tests.brute_force import Column, Rules, least_cost_of_classes
+from tests.by_hand import table_of
 from tests.profiles import NAME
 
 POINTS = st.lists(
@@ -26,7 +27,7 @@ POINTS = st.lists(
 def problem_of(points: Any, k: int, **settings: Any) -> Problem:
     """Return the problem of some points."""
     frame = pd.DataFrame(points, columns=["a", "b", "c"], dtype=float)
-    data = Microdata(frame, tuple(map(Attribute, frame.columns)))
+    data = table_of(frame)
     return Problem(data, k, objective=SSE("none"), **settings)
 
 
@@ -124,8 +125,7 @@ def test_rules_and_subclasses_have_another_search() -> None:
     problem = problem_of(cloud(12), 3)
     assert are_squared(problem)
     assert not are_squared(problem.replace(objective=Other()))
-    frame = pd.DataFrame({"a": range(6), "s": list("xyxyxy")})
-    data = Microdata(frame, (Attribute("a"),), sensitive=("s",))
+    data = table_of({"a": range(6), "s": list("xyxyxy")}, "s")
     assert not are_squared(Problem(data, 2, objective=SSE(), diversity=Diversity(2)))
 
 

@@ -11,12 +11,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anonymip import (
-    Attribute,
     Budget,
     Diversity,
     InputError,
     Mask,
-    Microdata,
     NoSolution,
     PatternGuided,
     Patterns,
@@ -27,6 +25,7 @@ from anonymip import (
 from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
 from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.recodings.output_rows import pack_rows, rows_alike
+from tests.by_hand import table_of
 from tests.random_patterns import PatternCase, pattern_cases
 
 DIVERSITIES = (Diversity(l=2), Diversity(distinct=2), Diversity(l=1.5), Diversity(t=0.3))
@@ -197,8 +196,7 @@ def test_orders_of_equal_patterns_are_tried_and_told() -> None:
 def _wide(case: PatternCase) -> Problem:
     """Return the problem of a case with more columns than its own names."""
     names = [f"c{at}" for at in range(len(case.rows[0]))]
-    frame = pd.DataFrame(list(case.rows), columns=names)
-    data = Microdata(frame, tuple(Attribute(name, "categorical") for name in names))
+    data = table_of(pd.DataFrame(list(case.rows), columns=names))
     return Problem(data, case.k, PatternGuided(case.mask), Suppressions())
 
 

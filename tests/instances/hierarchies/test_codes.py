@@ -14,13 +14,11 @@ from hypothesis import strategies as st
 
 from anonymip import (
     Attribute,
-    Classes,
     EquivalenceClasses,
     Hierarchy,
     InputError,
     Microdata,
     Problem,
-    Solution,
     publish,
     read_schema,
     solve,
@@ -28,6 +26,7 @@ from anonymip import (
 )
 from anonymip.instances.hierarchies.codes import CodeRule
 from anonymip.privacy.reading.hierarchies import declared_paths
+from tests.by_hand import by_classes
 
 POSTCODES = ["02138", "02139", "02215", "10001", "90210", "02139"]
 DIAGNOSES = ["E11.9", "E11", "E10.1", "I10", "I10", "E11.65"]
@@ -121,7 +120,7 @@ def test_the_number_of_codes_is_not_told_beside_suppressed_records() -> None:
         table = Microdata(frame, (Attribute("code", "hierarchical", hierarchy=hierarchy),))
         problem = Problem(table, 2, EquivalenceClasses(True))
         labels = np.array([0, 0, 1, -1, 1, 1, 1, -1], np.int32)
-        solution = Solution.of(problem, Classes(labels), method="by hand")
+        solution = by_classes(problem, labels)
         if hierarchy is codes:
             with pytest.raises(InputError, match="the domain of 'code' is what was observed"):
                 publish(solution)

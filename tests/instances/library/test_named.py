@@ -21,6 +21,7 @@ from anonymip import (
 )
 from anonymip.instances import data_directory
 from anonymip.instances.library.fetching import read_domain_file, read_extract
+from tests.by_hand import by_classes
 
 #: Records, quasi-identifiers, distinct records. Records and attributes as the sources state them
 #: (Adult: 32,561 records, 2,399 of them incomplete), distinct ones of the two CENSUS extracts too.
@@ -107,10 +108,10 @@ def test_aggarwal_quality_has_the_hierarchy_of_figure_1() -> None:
     assert [grade for grade in groups if groups[grade] == groups["A"]] == ["A+", "A", "A-"]
     assert [grade for grade in groups if groups[grade] == groups["B"]] == ["B+", "B", "B-"]
     problem = Problem(data, 3, objective=HierarchyLoss())
-    by_groups = Solution.of(problem, Classes(np.array([0, 0, 0, 1, 1, 1])), method="by hand")
+    by_groups = by_classes(problem, [0, 0, 0, 1, 1, 1])
     assert by_groups.objective == 3.0
     assert set(by_groups.to_frame()["Quality"]) == {"A- to A+", "B- to B+"}
-    whole = Solution.of(problem, Classes(np.zeros(6, int)), method="by hand")
+    whole = by_classes(problem, [0] * 6)
     assert (whole.objective, set(whole.to_frame()["Quality"])) == (6.0, {"*"})
 
 
@@ -129,7 +130,7 @@ def test_clinic_12_has_hierarchies_and_a_diversity_that_costs() -> None:
     diverse = Problem(data, 3, diversity=Diversity(distinct=2))
     with pytest.raises(InvalidAssignment, match="without the diversity"):
         Solution.of(diverse, in_order, method="by hand")
-    Solution.of(diverse, Classes(np.arange(12) % 4), method="by hand")
+    by_classes(diverse, np.arange(12) % 4)
 
 
 def test_every_instance_is_listed_with_its_source() -> None:

@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,13 +29,11 @@ from anonymip import (
 from anonymip.methods.acceptance import examine
 from anonymip.objectives import OBJECTIVES
 from tests import brute_force
+from tests.by_hand import by_classes, table_of
 from tests.hard_losses import PRODUCT, SWINGING
 from tests.random_problems import LOSSES, Case, Loss, cases, microdata, numeric_columns, tables
 
-DATA = Microdata(
-    pd.DataFrame({"age": [20, 25, 40, 50, 70], "pay": [1.0, 5.0, 2.0, 9.0, 4.0]}),
-    (Attribute("age"), Attribute("pay")),
-)
+DATA = table_of({"age": [20, 25, 40, 50, 70], "pay": [1.0, 5.0, 2.0, 9.0, 4.0]})
 
 
 @given(case=cases(largest=6), data=st.data(), name=st.sampled_from(["given", "general"]))
@@ -165,7 +162,7 @@ def test_a_proof_is_of_the_cost_that_it_is_stated_with() -> None:
     class Later(Forgiving, Twice):
         """The first of its bases says what it costs, the second what is proven."""
 
-    data = Microdata(pd.DataFrame({"a": range(12)}), (Attribute("a"),))
+    data = table_of({"a": range(12)})
     assumed = ("the objective is superadditive",)
     for own, told in ((SSE, ()), (Priced, ()), (Twice, ()), (Forgiving, assumed), (Later, assumed)):
         compiled = own("none").compile(data)
@@ -233,7 +230,7 @@ def test_state_is_noticed_in_the_end() -> None:
 
     drift = class_objective(drifting)
     with pytest.raises(UnsupportedObjective, match="state"):
-        Solution.of(Problem(DATA, 2, objective=drift), Classes(np.zeros(5, int)), method="x")
+        by_classes(Problem(DATA, 2, objective=drift), [0] * 5)
 
 
 def test_state_is_noticed_in_losses_with_tables() -> None:
@@ -257,7 +254,7 @@ def test_state_is_noticed_in_losses_with_tables() -> None:
     problem = Problem(DATA, 2, objective=turning)
     calls[0] = 100
     with pytest.raises(UnsupportedObjective, match="than it was traced with"):
-        Solution.of(problem, Classes(np.zeros(5, int)), method="x")
+        by_classes(problem, [0] * 5)
 
 
 def test_chance_and_order_are_noticed_in_losses_with_tables() -> None:
@@ -327,9 +324,8 @@ def test_unknown_attributes_and_scales_are_refused() -> None:
         SSE("log")
     with pytest.raises(UnsupportedObjective, match="loss of published records"):
         Bottleneck(SSE())  # type: ignore[arg-type]
-    frame = pd.DataFrame({"job": list("aabb")})
     with pytest.raises(UnsupportedObjective, match="has no mean of 'job'"):
-        SSE().compile(Microdata(frame, (Attribute("job", "categorical"),)))
+        SSE().compile(table_of({"job": list("aabb")}))
 
 
 @given(columns=tables(largest=5))

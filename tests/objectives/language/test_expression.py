@@ -15,6 +15,7 @@ import pytest
 from anonymip import Attribute, Microdata, UnsupportedObjective, objective
 from anonymip.objectives import CellBatch, CompiledObjective
 from anonymip.objectives.kernels.class_loss import kernel_rows, new_state, open_class, record_loss
+from tests.by_hand import table_of
 
 Function = Callable[[Any], Any]
 
@@ -182,7 +183,7 @@ def test_what_cannot_be_used_is_refused_with_a_remedy(name: str) -> None:
 
 def test_np_sum_that_happens_to_be_right_is_accepted() -> None:
     """A reduction over the batch is harmless only where all losses are zero."""
-    constant = Microdata(pd.DataFrame({"age": [5, 5, 5]}), (Attribute("age"),))
+    constant = table_of({"age": [5, 5, 5]})
     compiled = objective(lambda r: np.sum([r.width["age"]])).compile(constant)
     assert compiled.tables.constant == 0.0
 

@@ -33,6 +33,7 @@ from anonymip.objectives.language.tables import (
     square_losses,
     whole_loss,
 )
+from tests.by_hand import table_of
 
 Function = Callable[[Any], Any]
 
@@ -142,7 +143,7 @@ def record_losses(
 def test_small_ranges_of_huge_numbers_keep_all_digits(base: int, offsets: list[int]) -> None:
     """Losses do not depend on where on the line the values lie, neither affine nor curved."""
     span = max(offsets) - min(offsets)
-    data = Microdata(pd.DataFrame({"x": [base + offset for offset in offsets]}), (Attribute("x"),))
+    data = table_of({"x": [base + offset for offset in offsets]})
     expected = (max(offsets[:3]) - min(offsets[:3])) / span if span else 0.0
     (affine,) = record_losses(data, GCP().compile(data), [[0, 1, 2]])
     assert affine == pytest.approx(expected, rel=1e-12, abs=1e-15)
@@ -158,7 +159,7 @@ def test_small_ranges_of_huge_numbers_keep_all_digits(base: int, offsets: list[i
 )
 def test_tiny_and_huge_units_do_not_matter(unit: float, multiples: list[int]) -> None:
     """Losses do not depend on the unit of a column."""
-    data = Microdata(pd.DataFrame({"x": [unit * i for i in multiples]}), (Attribute("x"),))
+    data = table_of({"x": [unit * i for i in multiples]})
     span = max(multiples) - min(multiples)
     expected = abs(multiples[0] - multiples[1]) / span if span else 0.0
     (loss,) = record_losses(data, GCP().compile(data), [[0, 1]])
@@ -167,7 +168,7 @@ def test_tiny_and_huge_units_do_not_matter(unit: float, multiples: list[int]) ->
 
 def test_joining_and_having_joined_lose_the_same_bits() -> None:
     """The cost of joining is computed exactly as the cost of the joined class."""
-    data = Microdata(pd.DataFrame({"x": [0.1, 0.2, 0.7, 1.3]}), (Attribute("x"),))
+    data = table_of({"x": [0.1, 0.2, 0.7, 1.3]})
     tables = GCP().compile(data).tables
     rows, state = kernel_rows(data, tables, np.arange(4)), new_state(tables, 4)
     open_class(rows, state, 2)
@@ -196,7 +197,7 @@ def test_linear_losses_have_one_coefficient_an_end() -> None:
 def test_ranges_with_too_many_values_have_no_tables() -> None:
     """A curved loss of a range needs a table of all pairs of values, which has a limit."""
     size = int(LARGEST_PAIR_TABLE**0.5) + 1
-    data = Microdata(pd.DataFrame({"x": np.arange(size)}), (Attribute("x"),))
+    data = table_of({"x": np.arange(size)})
     assert objective(lambda record: record.width["x"] ** 2).compile(data).tier == "general"
     assert GCP().compile(data).tier == "affine"
 
@@ -221,7 +222,7 @@ def curved(record: Any) -> Any:
 def test_a_wide_domain_hides_no_distance(charged: Any) -> None:
     """Beside -1e12 the numbers 0 and 1e-12 are two, to tables as to the loss itself."""
     ages = [-1e12, 0.0, 1e-12, 1.0]
-    data = Microdata(pd.DataFrame({"age": ages}), (Attribute("age"),))
+    data = table_of({"age": ages})
     compiled = charged.compile(data)
     for i, j in combinations(range(4), 2):
         ends = np.array([ages[i]]), np.array([ages[j]])

@@ -47,6 +47,7 @@ from anonymip.objectives.language.protocol import declares
 from anonymip.privacy import read_release
 from anonymip.publishing.checking import loss_of_table
 from anonymip.publishing.manifest import revealing_columns
+from tests.by_hand import table_of
 from tests.random_problems import LOSSES, Case, cases
 from tests.test_project import REPOSITORY
 
@@ -116,8 +117,7 @@ def test_section_2_5_splits_categories_into_binaries() -> None:
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
 def test_the_binary_split_is_no_equal_of_liang_gcp(count: int) -> None:
     """Section 2.5 gives count/|A| from two values on, eq. (40) (count - 1)/|A|: never equal."""
-    frame = pd.DataFrame({"job": list("abcde")[:count] + list("abcde")})
-    data = Microdata(frame, (Attribute("job", "categorical"),))
+    data = table_of({"job": list("abcde")[:count] + list("abcde")})
     rest = np.arange(5) + 1 if count > 1 else np.array([0, 1, 2, 3, 4])
     classes = Classes(np.concatenate([np.zeros(count, np.int64), rest]))
     cells = EquivalenceClasses().describe(Problem(data, 2), classes)
@@ -411,7 +411,7 @@ def test_sse_of_a_narrow_range_of_huge_numbers() -> None:
     groups = ([0, 3, 4], [1, 2, 5])
     expected = sum(around_mean([exact[i] for i in group]) for group in groups)
     expected /= around_mean(exact) / len(exact)
-    data = Microdata(pd.DataFrame({"a": values}), (Attribute("a"),))
+    data = table_of({"a": values})
     problem = Problem(data, 2, objective=SSE())
     solution = Solution.of(problem, Classes.from_groups(groups, 6), method="test")
     assert solution.objective == pytest.approx(float(expected), rel=1e-9)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from anonymip import SSE, Attribute, InputError, Microdata, Problem, census
+from anonymip import SSE, InputError, Problem, census
 from anonymip.objectives.losses import squared_error
+from tests.by_hand import table_of
 
 
 def test_deviations_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +21,7 @@ def test_deviations_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None
     rows = np.arange(60).reshape(20, 3)
     losses = [problem.compiled.class_losses(rows) for _ in range(5)]
     assert len(asked) <= 4
-    values = problem.microdata.values  # noqa: PD011
+    values = problem.microdata.values
     units = [float(np.std(values[:, a])) for a in range(4)]
     scaled = (values / units)[rows]
     expected = ((scaled - scaled.mean(axis=1, keepdims=True)) ** 2).sum(axis=(1, 2))
@@ -31,7 +31,6 @@ def test_deviations_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("unit", [1e-170, 1e154, 1e160])
 def test_values_whose_squares_are_no_numbers_are_refused(unit: float) -> None:
     """A deviation that is 0 or infinite by rounding is not taken for that of a constant."""
-    table = pd.DataFrame({"x": np.array([0, 1, 5, 6, 20, 21]) * unit})
-    microdata = Microdata(table, (Attribute("x"),))
+    microdata = table_of({"x": np.array([0, 1, 5, 6, 20, 21]) * unit})
     with pytest.raises(InputError, match="the square of which is no number"):
         Problem(microdata, 3, objective=SSE())

@@ -4,33 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from anonymip import (
-    Attribute,
     Diversity,
     InputError,
     Mask,
-    Microdata,
     PatternGuided,
-    Patterns,
     Problem,
     Release,
-    Solution,
     Suppressions,
     publish,
 )
+from tests.by_hand import by_patterns, table_of
 
 
 def released(secrets: list[object], *, t: float, ordered: bool = False) -> Release:
     """Return a release of two classes of two records each, which the rule allows."""
-    frame = pd.DataFrame({"a": list("xxyy"), "s": secrets})
-    table = Microdata(frame, (Attribute("a", "categorical"),), sensitive=("s",))
+    table = table_of({"a": list("xxyy"), "s": secrets}, "s")
     rule = Diversity(t=t, ordered=ordered)
     problem = Problem(table, 2, PatternGuided(Mask()), Suppressions(), rule)
-    return publish(Solution.of(problem, Patterns(np.zeros(4, np.int64)), method="given"))
+    return publish(by_patterns(problem, [0] * 4))
 
 
 def test_a_kept_promise_passes_and_a_smaller_one_does_not() -> None:

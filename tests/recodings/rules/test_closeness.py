@@ -33,6 +33,7 @@ from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.privacy.checks.promises import far_classes
 from anonymip.recodings.output_rows import pack_rows
 from anonymip.recodings.rules.diversity import SensitiveScale, number_ranks
+from tests.by_hand import table_of
 
 DISTANCES = (0.0, 0.1, 0.25, 1 / 3, 0.5, 0.9)
 
@@ -52,8 +53,7 @@ def distance(own: list[Any], everything: list[Any], *, ordered: bool) -> Fractio
 
 def table(secrets: list[Any], cells: list[str] | None = None) -> Microdata:
     """Return a table of one quasi-identifier and one sensitive column."""
-    frame = pd.DataFrame({"a": cells or ["x"] * len(secrets), "s": secrets})
-    return Microdata(frame, (Attribute("a", "categorical"),), sensitive=("s",))
+    return table_of({"a": cells or ["x"] * len(secrets), "s": secrets}, "s")
 
 
 @given(data=st.data())

@@ -12,18 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonymip import (
-    Attribute,
     Classes,
     Diversity,
     EquivalenceClasses,
     Freeform,
     InputError,
     InvalidAssignment,
-    Microdata,
     Problem,
     solve,
 )
 from tests.brute_force import Rules
+from tests.by_hand import table_of
 
 RATIOS = [Fraction(1), Fraction(3, 2), Fraction(2), Fraction(5, 2), Fraction(3)]
 
@@ -65,8 +64,7 @@ def test_classes_are_diverse_exactly_if_counting_says_so(data: st.DataObject) ->
 
 def test_the_size_limit_falls() -> None:
     """A a a b b b with k = 3 and no value above one half cannot be cut into two classes."""
-    frame = pd.DataFrame({"age": range(6), "ill": list("aaabbb")})
-    data = Microdata(frame, (Attribute("age"),), sensitive=("ill",))
+    data = table_of({"age": range(6), "ill": list("aaabbb")}, "ill")
     plain = Problem(data, 3)
     diverse = plain.replace(diversity=Diversity(l=2))
     assert plain.recoding.max_size(plain).size == 5
@@ -80,8 +78,7 @@ def test_the_size_limit_falls() -> None:
 
 def test_suppressed_records_need_no_diversity() -> None:
     """They publish nothing to link to."""
-    frame = pd.DataFrame({"age": range(5), "ill": list("abaaa")})
-    data = Microdata(frame, (Attribute("age"),), sensitive=("ill",))
+    data = table_of({"age": range(5), "ill": list("abaaa")}, "ill")
     problem = Problem(data, 2, EquivalenceClasses(suppression=True), diversity=Diversity(l=2))
     problem.recoding.check(problem, Classes(np.array([0, 0, -1, -1, -1])))
 
@@ -100,7 +97,7 @@ def test_rules_that_are_none_are_refused(given_values: dict[str, Any]) -> None:
 def test_a_diversity_that_no_release_can_have_is_refused() -> None:
     """If the whole table has it not, no partition has; suppression may help."""
     frame = pd.DataFrame({"age": range(4), "ill": list("aaab")})
-    data = Microdata(frame, (Attribute("age"),), sensitive=("ill",))
+    data = table_of(frame, "ill")
     with pytest.raises(InputError, match="no release can have the diversity l = 2"):
         Problem(data, 2, diversity=Diversity(l=2))
     with pytest.raises(InputError, match="'ill' 3 of 4 records share a value, at most n / l = 2"):
@@ -110,7 +107,7 @@ def test_a_diversity_that_no_release_can_have_is_refused() -> None:
     assert "suppression" not in str(told.value)
     Problem(data, 2, EquivalenceClasses(suppression=True), diversity=Diversity(l=2))
     with pytest.raises(InputError, match="needs sensitive columns"):
-        Problem(Microdata(frame[["age"]], (Attribute("age"),)), 2, diversity=Diversity(l=2))
+        Problem(table_of(frame[["age"]]), 2, diversity=Diversity(l=2))
     with pytest.raises(InputError, match="diversity is a int"):
         Problem(data, 2, diversity=2)  # type: ignore[arg-type]
 
@@ -127,8 +124,7 @@ def test_no_class_has_a_diversity_beyond_its_size(share: float) -> None:
     rule, same = Diversity(l=share), np.zeros((1, 10, 1), np.int64)
     assert not rule.met_by(same).any()
     assert rule.violation(same[0], Classes(np.zeros(10, np.int64))) == 0
-    frame = pd.DataFrame({"a": [0] * 10, "s": ["x"] * 10})
-    data = Microdata(frame, (Attribute("a"),), sensitive=("s",))
+    data = table_of({"a": [0] * 10, "s": ["x"] * 10}, "s")
     problem = Problem(data, 2, EquivalenceClasses(suppression=True), diversity=rule)
     found = solve(problem, "greedy-search", bound=False).assignment
     assert isinstance(found, Classes)
