@@ -9,16 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from anonymip import (
-    Attribute,
-    Classes,
-    Cover,
-    Diversity,
-    Microdata,
-    Patterns,
-    Problem,
-    Solution,
-)
+from anonymip import Attribute, Classes, Cover, Diversity, Microdata, Patterns, Problem, Solution
 
 
 def table_of(columns: Mapping[str, Any] | pd.DataFrame, *sensitive: str) -> Microdata:

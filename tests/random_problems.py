@@ -364,15 +364,9 @@ def rules(draw: st.DrawFn, columns: Sequence[Column]) -> Rules:
 
 
 @st.composite
-def ruled_cases(
-    draw: st.DrawFn,
-    smallest: int = 4,
-    largest: int = 7,
-    attributes: int = 3,
-    losses: Sequence[str] = tuple(LOSSES),
-) -> Case:
-    """Draw a case with diversity or limits, or one of the largest loss, that has a release."""
-    case = draw(cases(smallest, largest, attributes, losses))
+def ruled_cases(draw: st.DrawFn, *sizes: int, **asked: Any) -> Case:
+    """Draw one of `cases` with diversity or limits, or of the largest loss, that has a release."""
+    case = draw(cases(*sizes, **asked))
     drawn = draw(st.one_of(st.none(), rules(case.columns)))
     ruled = replace(case, rules=drawn, worst=drawn is None or draw(st.booleans()))
     assume(ruled.optimum() < math.inf)
@@ -381,19 +375,12 @@ def ruled_cases(
 
 
 @st.composite
-def unit_cases(
-    draw: st.DrawFn,
-    smallest: int = 5,
-    largest: int = 8,
-    attributes: int = 2,
-    *,
-    diverse: bool = False,
-) -> Case:
+def unit_cases(draw: st.DrawFn, largest: int = 8, *, diverse: bool = False) -> Case:
     """Draw a case of k units a class, of one to several records each, that has a release.
 
     The rows may have to be diverse beside, if asked for.
     """
-    case = draw(cases(smallest, largest, attributes))
+    case = draw(cases(5, largest, attributes=2))
     k = draw(st.integers(2, 3))
     units = draw(_listed(st.sampled_from("ABCDEF"), case.n))
     limits = draw(st.one_of(st.just(Rules()), rules(case.columns)))

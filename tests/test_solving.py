@@ -347,39 +347,32 @@ def hours(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[float, float], 
     registry._methods.pop("watchful")
 
 
-def test_a_search_gets_all_of_a_limit_that_its_bound_leaves(
-    health: Problem, hours: Callable[[float, float], Hours]
+@pytest.mark.parametrize(
+    ("needs", "began", "ends", "value"),
+    [
+        # A bound that needs 2 seconds takes 2, not a quarter, and the search gets all others.
+        ((2.0, 1e6), [("bound", 30.0), ("method", 118.0)], 1120.0, 0.4),
+        # One that was cut short is computed again if the search ends early; the better counts.
+        ((60.0, 5.0), [("bound", 30.0), ("method", 90.0), ("bound", 85.0)], 1095.0, 0.4),
+        # Where bound and search would take all their time, both stop.
+        ((1e6, 1e6), [("bound", 30.0), ("method", 90.0)], 1120.0, 0.1),
+    ],
+)
+def test_bound_and_search_share_a_limit(
+    health: Problem,
+    hours: Callable[[float, float], Hours],
+    needs: tuple[float, float],
+    began: list[tuple[str, float]],
+    ends: float,
+    value: float,
 ) -> None:
-    """Of 120 seconds a bound that needs 2 takes 2, not a quarter, and the limit is kept."""
-    clock = hours(2.0, 1e6)
+    """A bound gets a quarter of 120 seconds and what the search leaves, and the limit is kept."""
+    clock = hours(*needs)
     solution = solve(health, "watchful", time_limit=120)
-    assert clock.began == [("bound", 30.0), ("method", 118.0)]
-    assert clock.now == 1120.0
+    assert clock.began == began
+    assert clock.now == ends
     assert solution.bound is not None
-    assert solution.bound.value == 0.4
-
-
-def test_a_costly_bound_gets_a_quarter_and_what_the_search_leaves(
-    health: Problem, hours: Callable[[float, float], Hours]
-) -> None:
-    """A bound that was cut short is computed again if the search ends early; the better counts."""
-    clock = hours(60.0, 5.0)
-    solution = solve(health, "watchful", time_limit=120)
-    assert clock.began == [("bound", 30.0), ("method", 90.0), ("bound", 85.0)]
-    assert solution.bound is not None
-    assert solution.bound.value == 0.4
-
-
-def test_a_costly_bound_does_not_outlast_the_limit(
-    health: Problem, hours: Callable[[float, float], Hours]
-) -> None:
-    """Where bound and search would take all their time, both stop and the limit is kept."""
-    clock = hours(1e6, 1e6)
-    solution = solve(health, "watchful", time_limit=120)
-    assert clock.began == [("bound", 30.0), ("method", 90.0)]
-    assert clock.now == 1120.0
-    assert solution.bound is not None
-    assert solution.bound.value == 0.1
+    assert solution.bound.value == value
 
 
 def test_without_a_bound_or_a_limit_the_search_comes_first(

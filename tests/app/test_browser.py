@@ -150,6 +150,13 @@ def to_the_right(tab: Tab) -> None:
         tab.call("Input.dispatchKeyEvent", type=kind, **key)
 
 
+def to_the_slider(tab: Tab) -> None:
+    """Go to the question, with the keys on its slider."""
+    tab.click("Question")
+    tab.until("!!document.querySelector('[role=slider]')")
+    tab.run("document.querySelector('[role=slider] [tabindex]').focus()")
+
+
 def test_a_messy_table_becomes_a_release_that_is_verified(
     served: Served, tab: Tab, tmp_path: Path
 ) -> None:
@@ -172,10 +179,8 @@ def test_a_messy_table_becomes_a_release_that_is_verified(
     tab.sees("Open another table in a new tab")
     judged(tab)
     drawn(tab, "table", tmp_path)
-    tab.click("Question")
+    to_the_slider(tab)
     tab.sees("how many must look alike")
-    tab.until("!!document.querySelector('[role=slider]')")
-    tab.run("document.querySelector('[role=slider] [tabindex]').focus()")
     for k in (6, 7, 8):
         to_the_right(tab)
         tab.sees(f"k = {k}: whoever")
@@ -310,9 +315,7 @@ def test_the_slider_keeps_up_with_keys(tab: Tab) -> None:
     """No key is lost while answers to those before arrive; what is typed moves the slider too."""
     tab.click("1,000 generated persons")
     tab.sees("What each column is", 60)
-    tab.click("Question")
-    tab.until("!!document.querySelector('[role=slider]')")
-    tab.run("document.querySelector('[role=slider] [tabindex]').focus()")
+    to_the_slider(tab)
     for _ in range(10):
         to_the_right(tab)
         time.sleep(0.015)
@@ -338,9 +341,7 @@ def test_a_curve_leaves_the_other_steps_alone(tab: Tab) -> None:
     tab.click("Choice")
     tab.click("Find it")
     tab.sees("Finding what each k costs")
-    tab.click("Question")
-    tab.until("!!document.querySelector('[role=slider]')")
-    tab.run("document.querySelector('[role=slider] [tabindex]').focus()")
+    to_the_slider(tab)
     tab.until("!document.querySelector('.job')", 300)
     time.sleep(1)
     assert tab.run("!!document.activeElement.closest('[role=slider]')")

@@ -49,6 +49,7 @@ from tests.brute_force import Column, record_loss
 from tests.by_hand import table_of
 from tests.hard_losses import PRODUCT
 from tests.random_problems import LOSSES, Case, cases, larger_problems, ruled_cases
+from tests.runtime.counted_budget import CountedBudget
 
 
 def bound_of(
@@ -181,19 +182,6 @@ def test_same_effort_same_bound_whatever_the_steps() -> None:
     assert limited.value == bound_of(problem, "normal").value
 
 
-class Interrupted(Budget):
-    """A budget that ends when it was asked so often, whatever the time."""
-
-    def __init__(self, asked: int) -> None:
-        super().__init__()
-        self.left = asked
-
-    def stop_reason(self) -> Stopped | None:
-        """Return why to stop."""
-        self.left -= 1
-        return Stopped.TIME if self.left < 0 else None
-
-
 @settings(max_examples=15)
 @given(larger_problems(8, 25, 6), st.integers(1, 9))
 def test_goes_on_where_a_budget_ended_it(problem: Problem, asked: int) -> None:
@@ -206,7 +194,7 @@ def test_goes_on_where_a_budget_ended_it(problem: Problem, asked: int) -> None:
         assert whole.value >= highest
         climb, highest, parts = Ladder(problem, effort, Budget()), -np.inf, 0
         while not climb.ended:
-            bound = climb.climb(Interrupted(asked + longer * parts))
+            bound = climb.climb(CountedBudget(asked + longer * parts, Stopped.TIME))
             assert bound is not None
             assert bound.value >= highest
             highest, parts = bound.value, parts + 1

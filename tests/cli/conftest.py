@@ -103,6 +103,16 @@ class Shell:
         written = self.capsys.readouterr()
         return Outcome(code, written.out, COMPILING.sub("", written.err))
 
+    def refused(self, *arguments: str | int) -> Outcome:
+        """Run what must be refused as bad input: with a message, no answer and no file changed."""
+        before = self.files()
+        outcome = self(*arguments)
+        assert outcome.code == 2
+        assert outcome.err.startswith("error: ")
+        assert outcome.out == ""
+        assert self.files() == before
+        return outcome
+
 
 @pytest.fixture
 def shell(

@@ -66,10 +66,11 @@ class Drawn:
         return min(key, key=lambda row: (-self.duals[row], row))
 
 
-def drawn(
-    case: Case, duals: list[float], cuts: list[tuple[set[int], int, float]], weight: str
-) -> Drawn:
-    """Return a case with the columns of k to five records."""
+@st.composite
+def pricings(draw: st.DrawFn, of: st.SearchStrategy[Case]) -> Drawn:
+    """Draw a case, duals, cuts and what weighs, with the columns of k to five records."""
+    case, duals, cuts, weight = draw(of), draw(DUALS), draw(CUTS), draw(WEIGHTS)
+    assume(not case.worst)
     problem = case.problem()
     assume(problem.compiled.monotone)
     largest = max(case.k, min(case.n, 5))
@@ -166,55 +167,32 @@ def check_best(drawn: Drawn, below: float, per_root: int, max_nodes: int | None)
 
 
 @settings(max_examples=60)
-@given(cases(losses=MONOTONE), DUALS, CUTS, WEIGHTS, st.sampled_from([-0.6, 0.1, 2.0]))
-def test_all_columns_below_a_threshold(
-    case: Case,
-    duals: list[float],
-    cuts: list[tuple[set[int], int, float]],
-    weight: str,
-    threshold: float,
-) -> None:
+@given(pricings(cases(losses=MONOTONE)), st.sampled_from([-0.6, 0.1, 2.0]))
+def test_all_columns_below_a_threshold(drawn: Drawn, threshold: float) -> None:
     """Ranges, sets, hierarchies, duplicates, ties and cuts: every multiset is met once."""
-    check_all_below(drawn(case, duals, cuts, weight), threshold)
+    check_all_below(drawn, threshold)
 
 
 @settings(max_examples=60)
 @given(
-    cases(losses=MONOTONE),
-    DUALS,
-    CUTS,
-    WEIGHTS,
+    pricings(cases(losses=MONOTONE)),
     st.sampled_from([-0.6, 0.1, 2.0]),
     st.integers(1, 3),
     st.sampled_from([None, None, 1, 2, 4]),
 )
 def test_best_columns_of_each_root_and_size(
-    case: Case,
-    duals: list[float],
-    cuts: list[tuple[set[int], int, float]],
-    weight: str,
-    below: float,
-    per_root: int,
-    max_nodes: int | None,
+    drawn: Drawn, below: float, per_root: int, max_nodes: int | None
 ) -> None:
     """The best ones are found, and no root has a column below what is proven of it."""
-    check_best(drawn(case, duals, cuts, weight), below, per_root, max_nodes)
+    check_best(drawn, below, per_root, max_nodes)
 
 
 @settings(max_examples=60)
-@given(ruled_cases(losses=MONOTONE), DUALS, CUTS, WEIGHTS, st.sampled_from([0.1, 2.0]))
-def test_columns_under_rules(
-    case: Case,
-    duals: list[float],
-    cuts: list[tuple[set[int], int, float]],
-    weight: str,
-    threshold: float,
-) -> None:
+@given(pricings(ruled_cases(losses=MONOTONE)), st.sampled_from([0.1, 2.0]))
+def test_columns_under_rules(drawn: Drawn, threshold: float) -> None:
     """Diversity, caps and values apart forbid columns, in both ways to search."""
-    assume(not case.worst)
-    priced = drawn(case, duals, cuts, weight)
-    check_all_below(priced, threshold)
-    check_best(priced, threshold, 2, None)
+    check_all_below(drawn, threshold)
+    check_best(drawn, threshold, 2, None)
 
 
 def test_types_and_columns_by_hand() -> None:

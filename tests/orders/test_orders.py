@@ -26,15 +26,7 @@ from anonymip.orders.orders import (
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Column, record_loss
 from tests.hard_losses import PRODUCT
-from tests.random_problems import (
-    LOSSES,
-    Case,
-    cases,
-    groups_of,
-    larger_problems,
-    microdata,
-    tables,
-)
+from tests.random_problems import LOSSES, Case, cases, groups_of, larger_problems, microdata, tables
 
 
 @settings(max_examples=40)

@@ -23,21 +23,9 @@ from anonymip.runtime.compilation import (
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.side_by_side import run_side_by_side
 from anonymip.runtime.stepping import run_in_steps
+from tests.runtime.counted_budget import CountedBudget
 
 _SERIAL = itertools.count()
-
-
-class Patience(Budget):
-    """A budget that ends when it has been asked so often."""
-
-    def __init__(self, asked: int) -> None:
-        super().__init__()
-        self.asked = asked
-
-    def stop_reason(self) -> Stopped | None:
-        """Count down."""
-        self.asked -= 1
-        return Stopped.INTERRUPT if self.asked < 0 else None
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +59,7 @@ def test_compilation_ends_wherever_it_is_and_can_begin_again() -> None:
     """Between any two steps of the compiler: nothing half made stays, and the next call works."""
     function, stops = nested(), 0
     for asked in itertools.count(0, 9):
-        budget = Patience(asked)
+        budget = CountedBudget(asked)
         try:
             with in_force(RunInForce(budget)):
                 assert function(1.5) == 3.0

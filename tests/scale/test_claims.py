@@ -10,14 +10,7 @@ import pandas as pd
 import pytest
 
 import anonymip
-from anonymip import (
-    InputError,
-    Problem,
-    Schema,
-    TableFormat,
-    anonymize_by_parts,
-    solve,
-)
+from anonymip import InputError, Problem, Schema, TableFormat, anonymize_by_parts, solve
 from anonymip.privacy import read_release
 from anonymip.privacy.parts import verify_parts
 from anonymip.publishing.checking import loss_of_table

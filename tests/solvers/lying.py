@@ -42,6 +42,16 @@ class Adapter:
         """Return that it is there."""
         return Availability(True, True, "1", None)
 
+    def solve(
+        self, form: StandardForm, start: Start, options: SolverOptions, budget: Budget
+    ) -> SolverResult:
+        """Answer whatever is asked."""
+        return self.answered(budget)
+
+    def answered(self, budget: Budget) -> SolverResult:
+        """Return the answer."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class Liar(Adapter):
@@ -49,9 +59,7 @@ class Liar(Adapter):
 
     answer: SolverResult
 
-    def solve(
-        self, form: StandardForm, start: Start, options: SolverOptions, budget: Budget
-    ) -> SolverResult:
+    def answered(self, budget: Budget) -> SolverResult:
         """Return the answer."""
         return self.answer
 
@@ -62,9 +70,7 @@ class Crasher(Adapter):
 
     how: str
 
-    def solve(
-        self, form: StandardForm, start: Start, options: SolverOptions, budget: Budget
-    ) -> SolverResult:
+    def answered(self, budget: Budget) -> SolverResult:
         """Crash."""
         if self.how == "abort":
             os.write(2, b"fatal: out of luck\n")
@@ -86,9 +92,7 @@ class Sleeper(Adapter):
 
     bound: float
 
-    def solve(
-        self, form: StandardForm, start: Start, options: SolverOptions, budget: Budget
-    ) -> SolverResult:
+    def answered(self, budget: Budget) -> SolverResult:
         """Ignore limit and interrupt."""
         budget.report("sleeping", incumbent=4.0, bound=self.bound)
         ctypes.PyDLL(None).sleep(3600)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,7 @@ from scipy.sparse import csc_array, csr_array
 
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import linear_programs
-from anonymip.solvers.linear_programs import (
-    Basis,
-    GrowingProgram,
-    Simplex,
-    solve_linear_program,
-)
+from anonymip.solvers.linear_programs import Basis, GrowingProgram, Simplex, solve_linear_program
 
 COST = np.array([2.0, 3.0, 1.0])
 #: At least 4 of the first two together, exactly 5 of all, at most 3 of the first and the last.
@@ -129,18 +125,28 @@ def test_a_simplex_method_that_cycles_is_left(
     assert found.value == pytest.approx(expected.value)
 
 
-def test_costs_are_not_perturbed_again_where_a_method_cycles(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """What cycles with perturbed costs does so from the beginning, and in the next program too."""
+def cycling_unless(
+    monkeypatch: pytest.MonkeyPatch, ends: Callable[[GrowingProgram, int], bool]
+) -> list[int]:
+    """Let a method cycle unless it is one that ends; return the methods that are asked."""
     runs, asked = GrowingProgram._runs, []
 
     def cycling(program: GrowingProgram, strategy: int, iterations: int) -> bool:
         asked.append(strategy)
-        told = program._model.getOptionValue("dual_simplex_cost_perturbation_multiplier")
-        return told[1] == 0.0 and runs(program, strategy, iterations)
+        return ends(program, strategy) and runs(program, strategy, iterations)
 
     monkeypatch.setattr(GrowingProgram, "_runs", cycling)
+    return asked
+
+
+def test_costs_are_not_perturbed_again_where_a_method_cycles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What cycles with perturbed costs does so from the beginning, and in the next program too."""
+    option = "dual_simplex_cost_perturbation_multiplier"
+    asked = cycling_unless(
+        monkeypatch, lambda program, _: program._model.getOptionValue(option)[1] == 0.0
+    )
     simplex = Simplex()
     for runs_needed in (2, 1):
         asked.clear()
@@ -160,13 +166,7 @@ def test_another_method_takes_over_where_costs_are_not_the_cause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A dual method that cycles in any case is left to the primal one."""
-    runs, asked = GrowingProgram._runs, []
-
-    def cycling(program: GrowingProgram, strategy: int, iterations: int) -> bool:
-        asked.append(strategy)
-        return strategy == linear_programs._PRIMAL and runs(program, strategy, iterations)
-
-    monkeypatch.setattr(GrowingProgram, "_runs", cycling)
+    asked = cycling_unless(monkeypatch, lambda _, method: method == linear_programs._PRIMAL)
     program = GrowingProgram(LOWER, UPPER)
     program.add_columns(COST, csc_array(MATRIX))
     found = program.solve(Budget())

@@ -8,7 +8,6 @@ from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,14 +16,12 @@ from scipy.optimize import linprog
 
 from anonymip import (
     SSE,
-    Attribute,
     Bottleneck,
     Budget,
     Classes,
     Diversity,
     Freeform,
     InputError,
-    Microdata,
     NoSolution,
     Problem,
     Stopped,
@@ -378,9 +375,8 @@ def test_what_is_not_looked_for_is_not_proven() -> None:
 def test_losses_below_the_rounding_of_others_are_not_proven() -> None:
     """A column lost 1 where two rows differ, the other one 1e-17: sums cannot tell these apart."""
     first = (0.7, 0.7, 0.30000000000000004, 0.3, 0.1, 0.30000000000000004)
-    frame = pd.DataFrame({"a": first, "b": (1e-09, 1e-09, 2.0, 1e-09, 2.0, 1e-09)})
-    attributes = Attribute("a", domain=(0.0, 9e15)), Attribute("b")
-    problem = Problem(Microdata(frame, attributes), 2)
+    second = (1e-09, 1e-09, 2.0, 1e-09, 2.0, 1e-09)
+    problem = Problem(microdata([Column(first, domain=(0.0, 9e15)), Column(second)]), 2)
     found = solve_small(problem)
     assert (found.proven, found.bound, found.reason) == (False, None, "rounding")
     solved = solve(problem, "equivalence-mip", options={"warm_start": "none"})

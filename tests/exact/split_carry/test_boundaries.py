@@ -9,15 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonymip import (
-    Budget,
-    Classes,
-    InputError,
-    Problem,
-    Progress,
-    census,
-    objective,
-)
+from anonymip import Budget, Classes, InputError, Problem, Progress, census, objective
 from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.segments import solve_boundaries
 from anonymip.exact.split_carry.split_carry import ChainRun, run_chain, split_carry

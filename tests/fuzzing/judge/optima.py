@@ -94,24 +94,35 @@ def best_regular(sets: Sets, degrees: Sequence[int]) -> int | None:
 
     Record i covers ``degrees[i]`` records and lies in as many sets.
     """
+
+    def choices(record: int) -> list[int]:
+        own = [mask for mask in sets.cost if mask >> record & 1]
+        return [mask for mask in own if mask.bit_count() == degrees[record]]
+
+    return _one_by_one(sets, degrees, choices, exactly=True)
+
+
+def _one_by_one(
+    sets: Sets, needed: Sequence[int], choices: Callable[[int], list[int]], *, exactly: bool
+) -> int | None:
+    """Return the least loss of one set for each record, so that all lie in as many as they need.
+
+    Exactly in as many, or in more of them too.
+    """
     n = sets.n
-    states: dict[tuple[int, ...], int] = {tuple(degrees): 0}
+    states: dict[tuple[int, ...], int] = {tuple(needed): 0}
     for record in range(n):
-        choices = [
-            (members(mask), cost)
-            for mask, cost in sets.cost.items()
-            if mask >> record & 1 and mask.bit_count() == degrees[record]
-        ]
+        masks = [(members(mask), sets.cost[mask]) for mask in choices(record)]
         after: dict[tuple[int, ...], int] = {}
         for left, spent in states.items():
-            for held, cost in choices:
-                if not all(left[one] for one in held):
+            for held, cost in masks:
+                if exactly and not all(left[one] for one in held):
                     continue
                 rest = list(left)
                 for one in held:
-                    rest[one] -= 1
+                    rest[one] = max(0, rest[one] - 1)
                 # Later records can take a record once each, and their own in any case.
-                if any(rest[one] > n - 1 - record for one in range(n)):
+                if max(rest) > n - 1 - record:
                     continue
                 key = tuple(rest)
                 total = max(spent, cost) if sets.worst else spent + cost
@@ -199,25 +210,12 @@ def _useful(sets: Sets, record: int, least: int) -> list[int]:
 
 def best_weaker(sets: Sets, k: int, notion: str) -> int | None:
     """Return the least loss of a (1,k)-, (k,1)- or (k,k)-anonymous cover."""
-    n, least = sets.n, 1 if notion == "one-k" else k
-    needed = 0 if notion == "k-one" else k
-    states: dict[tuple[int, ...], int] = {(needed,) * n: 0}
-    for record in range(n):
-        choices = [(members(mask), sets.cost[mask]) for mask in _useful(sets, record, least)]
-        after: dict[tuple[int, ...], int] = {}
-        for left, spent in states.items():
-            for held, cost in choices:
-                rest = list(left)
-                for one in held:
-                    rest[one] = max(0, rest[one] - 1)
-                if max(rest) > n - 1 - record:
-                    continue
-                key = tuple(rest)
-                total = max(spent, cost) if sets.worst else spent + cost
-                if key not in after or total < after[key]:
-                    after[key] = total
-        states = after
-    return states.get((0,) * n)
+    least, needed = 1 if notion == "one-k" else k, 0 if notion == "k-one" else k
+
+    def choices(record: int) -> list[int]:
+        return _useful(sets, record, least)
+
+    return _one_by_one(sets, [needed] * sets.n, choices, exactly=False)
 
 
 #: Covers that are looked at one by one.

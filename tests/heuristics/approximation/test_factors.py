@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 
-from anonymip import (
-    Attribute,
-    Budget,
-    HierarchyLoss,
-    InputError,
-    Microdata,
-    Problem,
-    Stopped,
-    census,
-)
+from anonymip import Budget, HierarchyLoss, InputError, Problem, Stopped, census
 from anonymip.heuristics.approximation.edge_cover import edge_cover
 from anonymip.heuristics.approximation.forest import forest
 from anonymip.heuristics.approximation.guarantees import is_binary, loss_obstacle
@@ -33,9 +24,8 @@ from tests.random_problems import Case, cases, groups_of, ruled_cases
 
 def suppression_problem(rows: np.ndarray, k: int) -> Problem:
     """Return a table of texts under the paper's loss."""
-    frame = pd.DataFrame(rows.astype(str), columns=[f"a{at}" for at in range(rows.shape[1])])
-    attributes = tuple(Attribute(name, "categorical") for name in frame)
-    return Problem(Microdata(frame, attributes), k, objective=HierarchyLoss())
+    data = table_of({f"a{at}": column for at, column in enumerate(rows.T.astype(str))})
+    return Problem(data, k, objective=HierarchyLoss())
 
 
 def suppression_optimum(rows: np.ndarray, k: int) -> float:
@@ -44,14 +34,20 @@ def suppression_optimum(rows: np.ndarray, k: int) -> float:
     return optimum(columns, k, hierarchy_loss, False, None, False)
 
 
+def random_problems(letters: int, k: int, times: int) -> Iterator[tuple[Problem, float]]:
+    """Yield problems of random tables of so many letters, and their optima."""
+    rng = np.random.default_rng(letters)
+    for _ in range(tried(times)):
+        rows = rng.integers(0, letters, (rng.integers(k, k + 7), rng.integers(1, 6)))
+        yield suppression_problem(rows, k), suppression_optimum(rows, k)
+
+
 @pytest.mark.parametrize("letters", [2, 3])
 def test_factors_on_random_tables(letters: int) -> None:
     """Within 1.5 on binary, 2 on ternary tables; the bound never exceeds the optimum."""
-    rng, worst = np.random.default_rng(letters), 0.0
-    for _ in range(tried(150)):
-        rows = rng.integers(0, letters, (rng.integers(2, 9), rng.integers(1, 6)))
-        best = suppression_optimum(rows, 2)
-        solution = edge_cover(suppression_problem(rows, 2))
+    worst = 0.0
+    for problem, best in random_problems(letters, 2, 150):
+        solution = edge_cover(problem)
         binary = is_binary(solution.problem)
         assert solution.bound is not None
         assert solution.bound.value <= best
@@ -133,11 +129,9 @@ def test_spent_budget(method: Any, k: int) -> None:
 @pytest.mark.parametrize("letters", [2, 3])
 def test_two_factors_on_random_tables(letters: int) -> None:
     """Within 2 on binary tables, where the bound is 1.5 c; on ternary ones no factor is claimed."""
-    rng, worst = np.random.default_rng(letters), 0.0
-    for _ in range(tried(480)):
-        rows = rng.integers(0, letters, (rng.integers(3, 10), rng.integers(1, 6)))
-        best = suppression_optimum(rows, 3)
-        solution = two_factor(suppression_problem(rows, 3))
+    worst = 0.0
+    for problem, best in random_problems(letters, 3, 480):
+        solution = two_factor(problem)
         assert best <= solution.objective
         nearest = forest(solution.problem).bound
         assert solution.bound is not None

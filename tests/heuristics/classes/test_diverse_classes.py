@@ -10,16 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from anonymip import (
-    Budget,
-    Classes,
-    Diversity,
-    InputError,
-    NoSolution,
-    Problem,
-    Stopped,
-    solve,
-)
+from anonymip import Budget, Classes, Diversity, InputError, NoSolution, Problem, Stopped, solve
 from anonymip.heuristics.classes.anatomy import anatomy
 from anonymip.heuristics.classes.hilbert_diversity import hilbert_diversity
 from tests.by_hand import table_of

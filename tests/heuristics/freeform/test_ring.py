@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import permutations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -130,8 +130,22 @@ def test_unknown_orders_are_refused(people: Problem) -> None:
             method(people, order="shuffled")
 
 
+class Rings(NamedTuple):
+    """Parts of a table in the order of their rings, and the sets that are asked for."""
+
+    parts: list[list[int]]
+    degree: int
+    reciprocal: bool
+
+    def cover(self) -> Cover:
+        """Return the sets of the records."""
+        starts = np.cumsum([0, *map(len, self.parts)])[:-1]
+        order = np.concatenate(self.parts)
+        return Cover.of(ring_sets(order, starts, self.degree, self.reciprocal))
+
+
 @st.composite
-def rings(draw: st.DrawFn) -> tuple[list[list[int]], int, bool]:
+def rings(draw: st.DrawFn) -> Rings:
     """Draw parts of a shuffled table, a size of sets that fits all, and whether reciprocal."""
     reciprocal = draw(st.booleans())
     degree = draw(st.integers(2, 7))
@@ -140,44 +154,30 @@ def rings(draw: st.DrawFn) -> tuple[list[list[int]], int, bool]:
         sizes = [size + size % 2 for size in sizes]
     records = draw(st.permutations(range(sum(sizes))))
     ends = np.cumsum(sizes)
-    return (
-        [list(records[end - size : end]) for size, end in zip(sizes, ends, strict=True)],
-        (degree),
-        reciprocal,
-    )
-
-
-def _cover(parts: list[list[int]], degree: int, reciprocal: bool) -> Cover:
-    starts = np.cumsum([0, *(len(part) for part in parts)])[:-1]
-    return Cover.of(ring_sets(np.concatenate(parts), starts, degree, reciprocal))
+    parts = [list(records[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+    return Rings(parts, degree, reciprocal)
 
 
 @given(rings())
-def test_a_ring_is_a_record_and_the_next_ones_of_its_part(
-    drawn: tuple[list[list[int]], int, bool],
-) -> None:
+def test_a_ring_is_a_record_and_the_next_ones_of_its_part(drawn: Rings) -> None:
     """Equal to a plain walk around each part."""
-    parts, degree, _ = drawn
-    cover = _cover(parts, degree, False)
-    for part in parts:
+    cover = drawn._replace(reciprocal=False).cover()
+    for part in drawn.parts:
         for place, record in enumerate(part):
-            following = [part[(place + step) % len(part)] for step in range(degree)]
+            following = [part[(place + step) % len(part)] for step in range(drawn.degree)]
             assert cover.of_record(record).tolist() == sorted(following)
 
 
 @given(rings())
-def test_rings_are_regular_and_reciprocal_if_asked_for(
-    drawn: tuple[list[list[int]], int, bool],
-) -> None:
+def test_rings_are_regular_and_reciprocal_if_asked_for(drawn: Rings) -> None:
     """Each record lies in as many sets as its set has records, all of its own part."""
-    parts, degree, reciprocal = drawn
-    cover = _cover(parts, degree, reciprocal)
-    assert set(cover.sizes.tolist()) == set(cover.degrees.tolist()) == {degree}
-    for part in parts:
+    cover = drawn.cover()
+    assert set(cover.sizes.tolist()) == set(cover.degrees.tolist()) == {drawn.degree}
+    for part in drawn.parts:
         for record in part:
             assert record in cover.of_record(record)
             assert set(cover.of_record(record).tolist()) <= set(part)
-    if reciprocal:
+    if drawn.reciprocal:
         pairs = set(zip(cover.owners.tolist(), cover.members.tolist(), strict=True))
         assert pairs == {(other, one) for one, other in pairs}
 
@@ -191,7 +191,7 @@ def test_a_ring_loses_no_more_than_one_class_on_every_partition(case: Case, rand
     random.shuffle(records)  # type: ignore[attr-defined]
     cut = case.n // 2 if case.n >= 2 * case.k else case.n
     parts = [part for part in (records[:cut], records[cut:]) if part]
-    inner = _cover(parts, case.k, False)
+    inner = Rings(parts, case.k, False).cover()
     outer = Cover.of_classes(Classes.from_groups(parts, case.n))
     for record in range(case.n):
         assert set(inner.of_record(record).tolist()) <= set(outer.of_record(record).tolist())
@@ -213,7 +213,7 @@ def test_wong_section_5_3_example() -> None:
     problem = Problem(data, 2, Freeform(), SetGCP())
     losses = []
     for parts in ([[0, 1], [2, 3]], [[0, 1, 2, 3]]):
-        cover = _cover(parts, 2, False)
+        cover = Rings(parts, 2, False).cover()
         losses.append(problem.compiled.total(problem.recoding.describe(problem, cover), cover))
     assert losses == pytest.approx([8 / 4, 6 / 4])
 
@@ -222,7 +222,7 @@ def test_the_loss_of_a_ring_by_hand() -> None:
     """Values 0, 1, 2, 3 with k = 2 in this order: ranges 1, 1, 1 and, closing the ring, 3."""
     case = Case((Column((0, 1, 2, 3)),), 2, LOSSES["gcp"])
     problem = case.problem().replace(recoding=Freeform())
-    cover = _cover([[0, 1, 2, 3]], 2, False)
+    cover = Rings([[0, 1, 2, 3]], 2, False).cover()
     total = problem.compiled.total(problem.recoding.describe(problem, cover), cover)
     assert total == pytest.approx(6 / 3)
 

@@ -6,13 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from anonymip import (
-    GCP,
-    Bottleneck,
-    Budget,
-    Problem,
-    census,
-)
+from anonymip import GCP, Bottleneck, Budget, Problem, census
 from anonymip.exact.classes.small import solve_small
 from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.classes.initial import initial

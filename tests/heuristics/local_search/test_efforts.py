@@ -11,15 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from anonymip import (
-    Budget,
-    Diversity,
-    InputError,
-    NoSolution,
-    Problem,
-    Solution,
-    census,
-)
+from anonymip import Budget, Diversity, InputError, NoSolution, Problem, Solution, census
 from anonymip.heuristics.classes import diving
 from anonymip.heuristics.classes.initial import initial
 from anonymip.heuristics.classes.mondrian import mondrian

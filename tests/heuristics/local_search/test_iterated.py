@@ -10,13 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonymip import (
-    GCP,
-    Bottleneck,
-    Budget,
-    Problem,
-    census,
-)
+from anonymip import GCP, Bottleneck, Budget, Problem, census
 from anonymip.exact.classes.small import solve_small
 from anonymip.exact.column_generation.conditions import column_rules, sets_as_columns
 from anonymip.heuristics.classes.greedy_search import greedy_search

@@ -71,30 +71,28 @@ def drawn_release(case: Case, data: st.DataObject) -> Classes:
     return Classes.from_groups([list(group) for group in groups], case.n)
 
 
+def check_any_start(case: Case, data: st.DataObject, seed: int = 0) -> None:
+    """Check that a search is truly as good as it says, never above its start."""
+    start = drawn_release(case, data)
+    before = case.release_loss(groups_of(start))
+    solution = local_search(case.problem(), start=start, seed=seed)
+    loss = case.release_loss(groups_of(classes_of(solution)))
+    assert solution.objective == pytest.approx(loss, rel=1e-9, abs=1e-9)
+    assert case.optimum() - case.slack(loss) <= loss <= before + case.slack(before)
+
+
 @AMPLE
 @given(cases(), st.data(), st.integers(0, 3))
 def test_between_the_optimum_and_any_start(case: Case, data: st.DataObject, seed: int) -> None:
     """From any release: allowed, truly as good as it says, never above the start."""
-    problem = case.problem()
-    start = drawn_release(case, data)
-    before = case.release_loss(groups_of(start))
-    solution = local_search(problem, start=start, seed=seed)
-    loss = case.release_loss(groups_of(classes_of(solution)))
-    assert solution.objective == pytest.approx(loss, rel=1e-9, abs=1e-9)
-    assert loss <= before + case.slack(before)
-    assert loss >= case.optimum() - case.slack(loss)
+    check_any_start(case, data, seed)
 
 
 @AMPLE
 @given(ruled_cases(), st.data())
 def test_rules_are_kept_from_any_start(case: Case, data: st.DataObject) -> None:
     """Diversity, limits and the largest loss: the recoding checks what comes out."""
-    start = drawn_release(case, data)
-    before = case.release_loss(groups_of(start))
-    solution = local_search(case.problem(), start=start)
-    loss = case.release_loss(groups_of(classes_of(solution)))
-    assert solution.objective == pytest.approx(loss, rel=1e-9, abs=1e-9)
-    assert case.optimum() - case.slack(loss) <= loss <= before + case.slack(before)
+    check_any_start(case, data)
 
 
 @settings(max_examples=40)
@@ -103,13 +101,7 @@ def test_losses_that_fall_and_losses_without_tables(
     columns: tuple[Column, ...], loss: object, worst: bool, data: st.DataObject
 ) -> None:
     """Classes may merge where that gains; the largest loss never rises."""
-    case = Case(columns, 2, loss, worst=worst)  # type: ignore[arg-type]
-    start = drawn_release(case, data)
-    before = case.release_loss(groups_of(start))
-    solution = local_search(case.problem(), start=start)
-    loss_found = case.release_loss(groups_of(classes_of(solution)))
-    assert solution.objective == pytest.approx(loss_found, rel=1e-9, abs=1e-9)
-    assert case.optimum() - case.slack(before) <= loss_found <= before + case.slack(before)
+    check_any_start(Case(columns, 2, loss, worst=worst), data)  # type: ignore[arg-type]
 
 
 @settings(max_examples=40)

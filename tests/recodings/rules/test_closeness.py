@@ -6,13 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anonymip import (
-    Attribute,
     Classes,
     Diversity,
     Freeform,
@@ -21,7 +19,6 @@ from anonymip import (
     Mask,
     Microdata,
     PatternGuided,
-    Patterns,
     Problem,
     Suppressions,
     UnsupportedObjective,
@@ -33,7 +30,7 @@ from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.privacy.checks.promises import far_classes
 from anonymip.recodings.output_rows import pack_rows
 from anonymip.recodings.rules.diversity import SensitiveScale, number_ranks
-from tests.by_hand import table_of
+from tests.by_hand import by_patterns, table_of
 
 DISTANCES = (0.0, 0.1, 0.25, 1 / 3, 0.5, 0.9)
 
@@ -116,14 +113,11 @@ def test_the_kernel_knows_the_rule(data: st.DataObject) -> None:
 def test_greedy_and_search_keep_it(data: st.DataObject) -> None:
     """The pattern of stars only always works: all records are as far from themselves as 0."""
     n = data.draw(st.integers(4, 14))
-    frame = pd.DataFrame(
-        {
-            name: data.draw(st.lists(st.sampled_from(pool), min_size=n, max_size=n))
-            for name, pool in (("a", "xy"), ("b", "xyz"), ("s", "12345"))
-        }
-    )
-    attributes = (Attribute("a", "categorical"), Attribute("b", "categorical"))
-    microdata = Microdata(frame, attributes, sensitive=("s",))
+    columns = {
+        name: data.draw(st.lists(st.sampled_from(pool), min_size=n, max_size=n))
+        for name, pool in (("a", "xy"), ("b", "xyz"), ("s", "12345"))
+    }
+    microdata = table_of(columns, "s")
     t, ordered = data.draw(st.sampled_from(DISTANCES)), data.draw(st.booleans())
     problem = Problem(
         microdata, 2, PatternGuided(Mask()), Suppressions(), Diversity(t=t, ordered=ordered)
@@ -131,7 +125,7 @@ def test_greedy_and_search_keep_it(data: st.DataObject) -> None:
     greedy = pattern_greedy(problem)
     searched = pattern_search(problem, start=greedy.assignment)
     assert searched.objective <= greedy.objective
-    secrets = [int(value) for value in frame["s"]]
+    secrets = [int(value) for value in columns["s"]]
     for solution in (greedy, searched):
         assert solution.classes is not None
         for group in solution.classes.groups():
@@ -167,10 +161,8 @@ def test_what_cannot_keep_it_is_refused_and_bad_numbers_too() -> None:
     problem = Problem(microdata, 2, PatternGuided(Mask()), Suppressions(), Diversity(t=0.2))
     uneven = table([1, 1, 2, 2], list("xxyy"))
     with pytest.raises(InvalidAssignment, match="farther than"):
-        problem.replace(microdata=uneven).recoding.check(
-            problem.replace(microdata=uneven), Patterns(np.zeros(4, np.int64))
-        )
-    problem.recoding.check(problem, Patterns(np.zeros(4, np.int64)))
+        by_patterns(problem.replace(microdata=uneven), [0] * 4)
+    assert by_patterns(problem, [0] * 4).objective == 0.0
     assert "t = 0.2" in str(Diversity(t=0.2))
 
 
