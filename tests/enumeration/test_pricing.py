@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -68,9 +68,9 @@ class Drawn:
 
 @st.composite
 def pricings(draw: st.DrawFn, of: st.SearchStrategy[Case]) -> Drawn:
-    """Draw a case, duals, cuts and what weighs, with the columns of k to five records."""
-    case, duals, cuts, weight = draw(of), draw(DUALS), draw(CUTS), draw(WEIGHTS)
-    assume(not case.worst)
+    """Draw a case of a sum, duals, cuts and what weighs, with the columns of k to five records."""
+    case = replace(draw(of), worst=False)
+    duals, cuts, weight = draw(DUALS), draw(CUTS), draw(WEIGHTS)
     problem = case.problem()
     assume(problem.compiled.monotone)
     largest = max(case.k, min(case.n, 5))
