@@ -29,7 +29,7 @@ from anonymip.errors import (
 )
 from anonymip.exact.column_generation.column_generation import may_be_bounded
 from anonymip.exact.column_generation.settings import FEW
-from anonymip.heuristics.local_search.starts import starts_of
+from anonymip.heuristics.local_search.starts import BEST, starts_of
 from anonymip.instances.columns import missing_rows
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
 from anonymip.methods.best_bound import BOUND, best_bound, best_bound_in_time, runs_of_bound
@@ -170,7 +170,7 @@ def solve(
         run.solving = partial(_solved_program, ladder, budget, remarks, limited=limited)
 
     def runs() -> set[str]:
-        names = set(_runs(spec, problem, effort))
+        names = set(_runs(spec, problem, effort, own))
         if bound:
             # What all bounds need, the methods of the table of kernels have counted.
             names |= {*runs_of_bound(problem, effort, limited=limited)} - {BOUND}
@@ -276,14 +276,16 @@ def _proves(spec: MethodSpec, problem: Problem, effort: str) -> bool:
     return find_method(picked_method(problem, effort)).role == "exact"
 
 
-def _runs(spec: MethodSpec, problem: Problem, effort: str) -> list[str]:
-    """Return the names that the kernels of a run are known by."""
+def _runs(
+    spec: MethodSpec, problem: Problem, effort: str, options: Mapping[str, object]
+) -> list[str]:
+    """Return the names that the kernels of a run are known by, with options of the method's own."""
     name = spec.name if spec.role != "selection" else picked_method(problem, effort)
     if name == "column-generation" and problem.n > FEW:
         if problem.recoding.name == "freeform":
             return [name, "reassign"]
         return [name, "local-search", *_fitting_starts(problem)]
-    if name == "local-search" and spec.role == "selection":
+    if name == "local-search" and options.get("from_method", BEST) == BEST:
         return [name, *_fitting_starts(problem)]
     return [name]
 
