@@ -97,7 +97,7 @@ def test_tables_of_thousands_count_the_kernels_of_their_bounds(
 
     @contextmanager
     def listening(left: Callable[[], Left | None], _: object) -> Iterator[None]:
-        assert left() is not None
+        assert left() is not None, "a run is not in the table: test_the_table_knows_the_usual_runs"
         raise Heard
         yield
 

@@ -274,7 +274,8 @@ def test_losses_are_what_they_declare() -> None:
             assert declares(each, says) == (true and not undeclared), f"{each.name}: {says}"
     blind = {"gcp", "hierarchy-loss", "leaf-loss", "weighted-loss", "suppressions"}
     counted = {"set-gcp", "liang-gcp", "weighted-loss-binary"}
-    assert stated["additive"] == blind | counted
+    named = "a loss of both belongs into `blind`, one that is only additive into `counted`"
+    assert stated["additive"] == blind | counted, named
     assert stated["blind_to_domains"] == blind | {"dear"}
     assert stated["by_pattern"] == {"suppressions", "dear"}
 
