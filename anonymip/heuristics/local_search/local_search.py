@@ -109,9 +109,11 @@ def local_search(
             remedy=f"Use {argument('recoding', 'classes')}",
         )
     if order and start is None and from_method == BEST:
+        named = "--option local-search.from_method=greedy-search"
+        one = argument("from_method", "greedy-search", option=named)
         raise InputError(
             "order is for one start, and best makes several",
-            remedy="Name the start that takes it: from_method='greedy-search'",
+            remedy=f"Name the start that takes it, such as {one}",
         )
     if start is not None:
         # What is refused is named by the records as they were given.
