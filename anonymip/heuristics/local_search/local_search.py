@@ -109,11 +109,9 @@ def local_search(
             remedy=f"Use {argument('recoding', 'classes')}",
         )
     if order and start is None and from_method == BEST:
-        named = "--option local-search.from_method=greedy-search"
-        one = argument("from_method", "greedy-search", option=named)
         raise InputError(
             "order is for one start, and best makes several",
-            remedy=f"Name the start that takes it, such as {one}",
+            remedy="Name the start that takes it by the option from_method, such as greedy-search",
         )
     if start is not None:
         # What is refused is named by the records as they were given.
